@@ -29,13 +29,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from hashlib import blake2b
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import AssignmentSolution, fill_empty_clusters
-from heuristics.kmeans_steps import cluster_means, digest, explained, nearest_labels
+from heuristics.kmeans_steps import cluster_means, explained, nearest_labels
 from heuristics.result import Stop
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
@@ -168,20 +169,16 @@ def alternate(
 
 
 class ComesBack:
-    """Rule that ends an alternation when a clustering comes back.
+    """Rule that ends an alternation when its labels come back."""
 
-    labels : those that the first centres are the means of, if there are any
-    """
-
-    def __init__(self, labels: NDArray[np.intp] | None = None) -> None:
-        self._met: set[bytes] = set() if labels is None else {digest(labels)}
-        self._last = labels
+    def __init__(self) -> None:
+        self._met: set[bytes] = set()
 
     def __call__(self, labels: NDArray[np.intp]) -> StepVerdict:
-        if labels is self._last or (clustering := digest(labels)) in self._met:
+        digest = blake2b(labels.astype(np.int32).data, digest_size=16).digest()
+        if digest in self._met:
             return StepVerdict.LAST
-        self._met.add(clustering)
-        self._last = labels
+        self._met.add(digest)
         return StepVerdict.GO_ON
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from heuristics.alternating import Decreases, alternate
 from heuristics.assignment import Assignment
 from heuristics.centre_swaps import CentreSwaps
-from heuristics.kmeans_steps import cluster_means, digest, explained
+from heuristics.kmeans_steps import cluster_means, explained
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.assignment import SizedAssignment, assignment_of
@@ -62,7 +62,6 @@ class BestClustering:
     source : where clusterings begin
     time_left : asked between pieces of bounded work; the search ends when no time is left
     found : called with each clustering that is cheaper than those before
-    known : the clustering before the search, if there is any
     """
 
     def __init__(
@@ -71,10 +70,10 @@ class BestClustering:
         source: str,
         time_left: TimeLeft = no_limit,
         found: OnImproved | None = None,
-        known: HeuristicSolution | None = None,
     ) -> None:
         self._contraction, self._found = contraction, found
-        self.source, self.time_left, self.known = source, time_left, known
+        self.source, self.time_left = source, time_left
+        self.known: HeuristicSolution | None = None
 
     @property
     def solution(self) -> HeuristicSolution:
@@ -121,7 +120,6 @@ class Descent:
         self._known = known
         self.time_left = time_left
         self._is_hasty = is_large(contraction) if is_hasty is None else is_hasty
-        self._met: set[bytes] = set()  # digests of what k-means within limits has ended with
 
     @cached_property
     def assign(self) -> Assignment | SizedAssignment:
@@ -204,7 +202,7 @@ class Descent:
                 reached, is_hopeless = self._kmeans(labels, goal, best.time_left)
                 if cost < np.inf and np.array_equal(reached, labels):
                     break  # it is a local optimum of exchanges, too
-                if is_hopeless or self._has_met(reached):
+                if is_hopeless:
                     labels, cost = reached, contraction.cost(reached)
                     break
             if self._parameters.local_search and best.time_left() > 0.0:
@@ -238,15 +236,3 @@ class Descent:
 
         found = alternate(contraction, assign, centres, rule, MAX_STEPS, labels, time_left)
         return found.labels, rule.is_hopeless
-
-    def _has_met(self, labels: NDArray[np.intp]) -> bool:
-        """Return whether k-means within limits has ended with this clustering before.
-
-        It leads where it has led.
-        """
-        if not self._contraction.has_limits:
-            return False
-        reached = digest(labels)
-        has_met = reached in self._met
-        self._met.add(reached)
-        return has_met

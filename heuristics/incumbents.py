@@ -37,29 +37,14 @@ class IncumbentSearch:
     schedule: HeuristicSchedule = field(default_factory=HeuristicSchedule)
     knows_good: bool = False
 
-    def prepare(
-        self,
-        contraction: Contraction,
-        known: NDArray[np.intp],
-        time_left: TimeLeft,
-        is_root: bool = False,
-    ) -> PreparedSearch:
-        """Return the heuristic for one contraction.
-
-        Parameters
-        ----------
-        known : (m,) labels that keep the cannot-links
-        time_left : time left for all searches together, inf for no limit, 0 when it is up
-        is_root : whether the contraction is that of a search's root, which may be searched longer
-        """
-        return PreparedSearch(self, contraction, known, time_left, is_root)
-
 
 @dataclass(eq=False)
 class PreparedSearch:
-    """`IncumbentSearch` prepared for one contraction: its descents share tables.
+    """`IncumbentSearch` of one contraction: its descents share tables.
 
-    known : labels (m,), the best so far
+    known : labels (m,) that keep the cannot-links, the best so far
+    time_left : time left for all searches together, inf for no limit, 0 when it is up
+    is_root : whether the contraction is that of a search's root, which may be searched longer
     descent : with the parameters of the first search
     """
 
@@ -67,7 +52,7 @@ class PreparedSearch:
     contraction: Contraction
     known: NDArray[np.intp]
     time_left: TimeLeft
-    is_root: bool
+    is_root: bool = False
     descent: Descent | None = None
 
     def search(

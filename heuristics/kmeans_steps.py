@@ -1,8 +1,6 @@
-"""The two steps of k-means, assignment and means, and what tells clusterings apart."""
+"""The two steps of k-means, assignment and means."""
 
 from __future__ import annotations
-
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,22 +85,3 @@ def explained(contraction: Contraction, labels: NDArray[np.intp]) -> float:
     """Return sum_c N_c || m_c ||^2, the part of the total that the labels (m,) do not cost."""
     weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
     return float(weights @ (cluster_means(contraction, labels) ** 2).sum(axis=1))
-
-
-def digest(labels: NDArray[np.integer]) -> bytes:
-    """Return 16 bytes that stand for a clustering, labels (m,) in any numbering."""
-    numbered = np.empty(len(labels), np.int32)  # half as many bytes to digest
-    _number(np.asarray(labels, np.int64), numbered)
-    return blake2b(numbered.data, digest_size=16).digest()
-
-
-@njit(cache=True, nogil=True)
-def _number(labels: Integers, numbered: NDArray[np.int32]) -> None:
-    """Number clusters by their first members."""
-    number = np.full(labels.max() + 1, -1, np.int64)
-    n_found = 0
-    for i in range(len(labels)):
-        if number[labels[i]] < 0:
-            number[labels[i]] = n_found
-            n_found += 1
-        numbered[i] = number[labels[i]]

@@ -71,11 +71,8 @@ def _sized(
 ) -> NDArray[np.intp] | None:
     """Return the cheapest labels (n,) of single points within limits on sizes."""
     n, k = costs.shape
-    most = np.minimum(most, n)
-    if not least.sum() <= n <= most.sum() or (least > most).any():
-        return None
     labels, prices = np.empty(n, np.int64), np.zeros(k)
-    found = sized_labels(np.ascontiguousarray(costs), least, most, prices, labels)
+    found = sized_labels(np.ascontiguousarray(costs), least, np.minimum(most, n), prices, labels)
     return labels.astype(np.intp) if found else None
 
 

@@ -57,8 +57,9 @@ def minimise_by_programme(
         If the solver fails.
     """
     k, weights, (i, j) = potts.k, potts.weights, potts.pairs.T
-    is_soft, together = np.isfinite(weights), np.flatnonzero(weights < 0)
-    apart = np.flatnonzero(is_soft & (weights > 0))
+    is_apart, is_together = (weights > 0) & (weights < np.inf), weights < 0
+    apart, together = np.flatnonzero(is_apart), np.flatnonzero(is_together)
+    is_soft = is_apart | is_together
     # What every label of a block costs at least is left out: the others have more digits so.
     above = np.where(potts.allowed, potts.costs - potts.costs.min(axis=1, keepdims=True), 0.0)
     programme = replace(assignment_rows(potts.hard_part, []), objective=above.reshape(-1))

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.potts import AssignmentSolution, Potts, signed_pairs
 from heuristics.assignment.potts_solver import AssignmentParameters, PottsSolver
-from heuristics.kmeans_steps import nearest_labels
+from heuristics.kmeans_steps import cluster_sums, nearest_labels
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
-from sdpbb.runtime.arrays import Integers, Reals
-from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Share of the remaining time that one integer programme may take: the first is not the last.
@@ -200,9 +198,10 @@ def fill_empty_clusters(
     k: int,
     time_left: TimeLeft = no_limit,
 ) -> NDArray[np.int64]:
-    """Move single blocks into empty clusters, the one that saves most first.
+    """Move single blocks into empty clusters, the one that reduces the sum of squares most first.
 
-    It reduces the sum of squares most; the labels (m,) are changed in place.
+    Block i out of cluster a of weight N_a saves e_i N_a / (N_a - e_i) || c_i - mean_a ||^2. The
+    labels (m,) are changed in place.
 
     Raises
     ------
@@ -212,37 +211,12 @@ def fill_empty_clusters(
     count = np.bincount(labels, minlength=k)
     for empty in np.flatnonzero(count == 0).tolist():
         check_time(time_left)
-        _fill(labels, weights, means, count, empty)
+        of = np.bincount(labels, weights, k)
+        own, centres = of[labels], cluster_sums(labels, weights, means, k)
+        away = ((means - centres[labels] / own[:, None]) ** 2).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.where(count[labels] > 1, weights * own / (own - weights) * away, -1.0)
+        chosen = int(np.argmax(gain))
+        count[labels[chosen]] -= 1
+        count[empty], labels[chosen] = 1, empty
     return labels
-
-
-@njit(cache=True, nogil=True)
-def _fill(labels: Integers, weights: Reals, means: Reals, count: Integers, empty: int) -> None:
-    """Move the block of largest gain into an empty cluster.
-
-    The gain is e_i N_a / (N_a - e_i) || c_i - mean_a ||^2 for block i of cluster a of N_a points.
-    """
-    m, r = means.shape
-    k = len(count)
-    weight = np.zeros(k)
-    centre = np.zeros((k, r))
-    for i in range(m):
-        weight[labels[i]] += weights[i]
-        for t in range(r):
-            centre[labels[i], t] += weights[i] * means[i, t]
-    chosen = -1
-    largest = -1.0
-    for i in range(m):
-        a = labels[i]
-        if count[a] < 2:
-            continue
-        distance = 0.0
-        for t in range(r):
-            distance += (means[i, t] - centre[a, t] / weight[a]) ** 2
-        gain = weights[i] * weight[a] / (weight[a] - weights[i]) * distance
-        if gain > largest:
-            largest = gain
-            chosen = i
-    count[labels[chosen]] -= 1
-    count[empty] = 1
-    labels[chosen] = empty

@@ -14,7 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial import KDTree
 
 from heuristics.first_clustering import first_clustering
-from heuristics.incumbents import IncumbentSearch
+from heuristics.incumbents import IncumbentSearch, PreparedSearch
 from heuristics.kmeans_steps import cluster_means
 from heuristics.method import RunClock
 from sdpbb.errors import InstanceError, ParameterError
@@ -135,7 +135,7 @@ def _searched(
         if contraction.keeps(labels) and (cost := contraction.cost(labels)) < least:
             best, least = labels, cost
 
-    search = IncumbentSearch().prepare(contraction, first, clock.time_left)
+    search = PreparedSearch(IncumbentSearch(), contraction, first, clock.time_left)
     search.search(np.random.default_rng(seed), None, lambda: clock.is_over, found)
     return best
 

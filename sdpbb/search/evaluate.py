@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.incumbents import IncumbentSearch
+from heuristics.incumbents import IncumbentSearch, PreparedSearch
 from sdpbb.bounds.bound import BoundProgress, BoundRun, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
@@ -143,8 +143,8 @@ class _Evaluation:
         self._feasible = feasible
         self._budget = budget
         self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
-        self._heuristic = context.heuristic.prepare(
-            decided, feasible, budget.time_left, is_root=node.number == 0
+        self._heuristic = PreparedSearch(
+            context.heuristic, decided, feasible, budget.time_left, is_root=node.number == 0
         )
         self._run: BoundRun[Any] | None = None
         self._progress = BoundProgress(NOTHING, False, 0, 0)

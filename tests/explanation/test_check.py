@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Instance
+from sdpbb.problem import Instance, MaximumDiameter
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.questions import check
 from sdpbb.questions.check import check_constraints

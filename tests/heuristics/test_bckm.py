@@ -4,6 +4,8 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from heuristics import bckm
@@ -12,8 +14,12 @@ from heuristics.kmeans import best_kmeans
 from heuristics.method import RunClock
 from heuristics.result import Stop
 from sdpbb.problem import Instance, contract
+from sdpbb.problem.packing import clique_cover
 from tests.enumeration import sums_of_squares
-from tests.graphs import cycle, random_graph
+from tests.examples import examples
+from tests.graphs import contraction_of, cycle, random_graph
+
+SEEDS = st.integers(0, 2**32 - 1)
 
 
 def edges_of(adjacency: np.ndarray) -> np.ndarray:
@@ -58,11 +64,11 @@ def squared_distances(points, centres):
     return ((points[:, None] - centres) ** 2).sum(axis=2)
 
 
-def by_the_letter(instance, S, rho, ridge, least, most):
+def by_the_letter(instance, S, rho, least, most):
     """Algorithms 1 and 2 over points, from S: the least sum of squares of a binary S."""
     X, best, last_centres = instance.centred, np.inf, None
     for _ in range(100):
-        centres = np.linalg.solve(S.T @ S + ridge * np.eye(instance.k), S.T @ X)
+        centres = np.linalg.solve(S.T @ S + 1e-4 * np.eye(instance.k), S.T @ X)
         distances = squared_distances(X, centres)
         V, plus, minus = np.rint(S), np.full_like(S, rho), np.full_like(S, rho)
         for _ in range(100):
@@ -83,16 +89,15 @@ def by_the_letter(instance, S, rho, ridge, least, most):
     return best
 
 
-@pytest.mark.parametrize(("rho", "ridge"), [(0.5, 1e-4), (0.05, 0.1)])
-def test_over_blocks_it_is_the_scheme_over_points(rho, ridge, monkeypatch):
-    monkeypatch.setattr(bckm, "RIDGE", ridge)
+@pytest.mark.parametrize("rho", [0.5, 0.05])
+def test_over_blocks_it_is_the_scheme_over_points(rho):
     compared = 0
     for seed in range(12):
         instance = instance_with_a_block(np.random.default_rng(seed))
         contraction = contract(instance)
         start = best_kmeans(contraction, np.random.default_rng(seed), RunClock(), 1, 100)
         S = np.eye(3)[contraction.lift(start.labels)]
-        expected = by_the_letter(instance, S, rho, ridge, np.ones(3), np.full(3, 4))
+        expected = by_the_letter(instance, S, rho, np.ones(3), np.full(3, 4))
         result = BCKM(rho=rho).run(instance, seed)
         assert result.keeps_hard_constraints
         assert result.stop is Stop.CONVERGED
@@ -100,6 +105,44 @@ def test_over_blocks_it_is_the_scheme_over_points(rho, ridge, monkeypatch):
             compared += 1
             assert result.sum_of_squares == pytest.approx(expected, rel=1e-9)
     assert compared >= 6
+
+
+@given(SEEDS)
+@examples(30)
+def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
+    S, plus, minus = np.random.default_rng(seed).random((3, 6, 4))
+
+    def penalties(V):
+        return plus * np.maximum(0, V - S) + minus * np.maximum(0, S - V)
+
+    V, next_plus, next_minus = bckm.nearest_binary(S, plus, minus)
+    assert np.isin(V, (0, 1)).all()
+    assert (penalties(V) <= penalties(1 - V)).all()
+    assert next_plus == pytest.approx(np.where(V == 1, 1.1 * plus, plus))
+    assert next_minus == pytest.approx(np.where(V == 0, 1.1 * minus, minus))
+
+
+@given(SEEDS)
+@examples(30)
+def test_ridge_means_solve_the_least_squares_problem(seed):
+    rng = np.random.default_rng(seed)
+    contraction = contraction_of(np.zeros((6, 6), bool), 3, rng)
+    S, root = rng.dirichlet(np.ones(3), 6), np.sqrt(bckm.RIDGE) * np.eye(3)
+    points, rows = contraction.lift(contraction.means), contraction.lift(S)
+    regularised, sides = np.vstack([rows, root]), np.vstack([points, np.zeros((3, 2))])
+    expected = np.linalg.lstsq(regularised, sides)[0]
+    assert bckm.ridge_means(contraction, S) == pytest.approx(expected, abs=1e-9)
+
+
+@given(SEEDS, st.floats(0, 1))
+@examples(40)
+def test_cliques_cover_the_edges_and_nothing_else(seed, density):
+    adjacency = random_graph(np.random.default_rng(seed), 9, density)
+    covered = np.zeros_like(adjacency)
+    for clique in clique_cover(9, edges_of(adjacency)):
+        covered[np.ix_(clique, clique)] = True
+    np.fill_diagonal(covered, False)
+    assert np.array_equal(covered, adjacency)
 
 
 def test_penalties_may_grow_for_long(monkeypatch):
