@@ -63,9 +63,10 @@ def test_an_error_of_a_piece_is_raised(bad):
         time.sleep(0.05)
         done.append(first)
 
-    with using_cores(3), pytest.raises(MemoryError, match=str(bad)):
-        in_pieces(step, [(i, i + 1) for i in range(4)])
-    assert len(done) == 3  # nothing is under way any more
+    with using_cores(3):
+        with pytest.raises(MemoryError, match=str(bad)):
+            in_pieces(step, [(i, i + 1) for i in range(4)])
+        assert len(done) == 3  # nothing is under way any more
 
 
 @pytest.mark.long
