@@ -56,7 +56,7 @@ def test_a_mark_ends_with_any_of_the_sources(folder, calls, monkeypatch):
     source = folder / "kernel.py"
     monkeypatch.setattr(kernels, "ROOT", str(folder.parent))
     monkeypatch.setattr(kernels, "PACKAGES", (folder.name,))
-    for content in ("one", "another one"):
+    for content in ("one", "two"):
         source.write_text(content)
         kernels._digest.cache_clear()
         for _ in range(2):

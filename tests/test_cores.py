@@ -55,13 +55,18 @@ def test_threads_end_with_the_block():
 
 @pytest.mark.parametrize("bad", range(4))
 def test_an_error_of_a_piece_is_raised(bad):
+    done = []
+
     def step(first, last):
-        time.sleep(0.01)
         if first == bad:
             raise MemoryError(str(bad))
+        time.sleep(0.05)
+        done.append(first)
 
-    with using_cores(3), pytest.raises(MemoryError, match=str(bad)):
-        in_pieces(step, [(i, i + 1) for i in range(4)])
+    with using_cores(3):
+        with pytest.raises(MemoryError, match=str(bad)):
+            in_pieces(step, [(i, i + 1) for i in range(4)])
+        assert len(done) == 3  # nothing is under way any more
 
 
 @pytest.mark.long

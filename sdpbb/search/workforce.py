@@ -87,8 +87,8 @@ class Workforce:
 
     @property
     def n_at_once(self) -> int:
-        """Tasks that are done at the same time."""
-        return self.workers.n_workers if self.has_several_workers else 1
+        """Tasks that are done at the same time; 1 while a cluster has no worker."""
+        return max(1, self.workers.n_workers) if self.has_several_workers else 1
 
     @property
     def works_here(self) -> bool:
@@ -158,7 +158,7 @@ class Workforce:
         if not grown and early:
             return
         everybody = grown or seconds >= ALONE_LAST
-        have_begun = self.start_workers(self.workers.n_workers - (0 if everybody else 1))
+        have_begun = self.start_workers(self.n_at_once - (0 if everybody else 1))
         if n_due > 1 and everybody and have_begun:
             self.scheduler = self.workers
 

@@ -1,5 +1,8 @@
 """Workers of a run: no more of them, and no earlier, than they are called for."""
 
+import math
+from concurrent.futures import Future
+
 import pytest
 
 from sdpbb.runtime.executors.executor import SerialExecutor
@@ -69,6 +72,25 @@ def test_a_given_executor_has_several_workers_whatever_is_asked_for():
     assert of(1, given).has_several_workers
     assert of(1, given).workers.n_workers == 1
     assert not of(1).has_several_workers
+
+
+def test_a_tree_stays_here_until_a_cluster_has_a_worker():
+    started = []
+
+    class Cluster(Workers):
+        def submit(self, function, seconds=math.inf):
+            started.append(Future())
+            return started[-1]
+
+    workforce = of(1, Cluster(0))
+    for done in (False, False, True):
+        assert workforce.works_here
+        assert workforce.n_at_once == 1
+        if done:
+            started[0].set_result(None)
+        workforce.choose_scheduler(n_due=2, n_nodes=9, seconds=9.0)
+    assert len(started) == 1
+    assert not workforce.works_here
 
 
 def test_tasks_share_the_cores(made):
