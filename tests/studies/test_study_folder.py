@@ -115,9 +115,10 @@ def test_a_row_that_may_not_be_on_disk_is_none(path, monkeypatch):
 
     with opened(path) as folder:
         folder.append(ROWS[0])
-        with monkeypatch.context() as patch, pytest.raises(StudyError, match="No space left"):
-            patch.setattr(os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(StudyError, match="No space left"):
             folder.append(ROWS[1])
+        monkeypatch.undo()
     assert read(path) == ROWS[:1]
 
 
