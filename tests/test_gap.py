@@ -256,6 +256,8 @@ def test_what_a_report_says_of_itself(verdict):
     assert lines[0] == f"Verdict         {sentence}"
     assert f"Sum of squares  {report.objective:g}" in lines
     assert ("Violated        and 2 more" in lines) == (len(report.violations) == len(VIOLATED))
+    shown = sum(line.startswith("Violated ") for line in lines)
+    assert shown == min(len(report.violations), SHOWN + 1)
     row = report.to_row()
     assert row["verdict"] == verdict.value
     assert row["n_violations"] == len(report.violations)

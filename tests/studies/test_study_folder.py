@@ -1,5 +1,6 @@
 """Results on disk, whatever happens."""
 
+import errno
 import json
 import os
 
@@ -106,6 +107,19 @@ def test_a_disk_that_takes_a_part_of_a_row_costs_no_row(path, results):
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         folder.append(ROWS[2])
     assert read(path) == [ROWS[0], ROWS[2]]
+
+
+def test_a_row_that_may_not_be_on_disk_is_none(path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with opened(path) as folder:
+        folder.append(ROWS[0])
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(StudyError, match="No space left"):
+            folder.append(ROWS[1])
+        monkeypatch.undo()
+    assert read(path) == ROWS[:1]
 
 
 def test_files_of_jobs(path):

@@ -88,8 +88,9 @@ def test_a_folder_is_gone_on_with(tmp_path):
         entry.objective for entry in first.entries
     ]
     assert (folder / "k4.cert").exists()
-    with pytest.raises(ParameterError, match=r"k2.checkpoint is of a run with other data, k, "):
-        sdpbb.sweep(replace(groups(), cannot_link=[]), [2], folder=folder, resume=True)
+    for change in ({"cannot_link": []}, {"min_size": 2}):
+        with pytest.raises(ParameterError, match=r"k2.checkpoint is of a run with other data, k, "):
+            sdpbb.sweep(replace(groups(), **change), [2], folder=folder, resume=True)
     with pytest.raises(ParameterError, match=r"or parameters \(limits"):
         sdpbb.sweep(groups(), [2], sdpbb.SolverParameters(gap=0.1), folder=folder, resume=True)
     (folder / "k2.checkpoint").write_bytes(b"nothing")
