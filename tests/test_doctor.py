@@ -7,7 +7,7 @@ import pytest
 
 from sdpbb.app import doctor
 from sdpbb.app.cli import ExitCode
-from sdpbb.app.doctor import SelfCheck, installation_facts, self_test
+from sdpbb.app.doctor import Fact, installation_facts, self_test
 from sdpbb.run import kernels
 from sdpbb.runtime.version import installed_version
 
@@ -78,11 +78,11 @@ def test_command(run, tmp_path):
 
 
 def test_command_with_a_failing_check(run, monkeypatch):
-    failed = SelfCheck("arithmetic", 0.1, "found 1, expected 2")
+    failed = Fact("Self-test", "arithmetic", "0.1 s", "found 1, expected 2")
     monkeypatch.setattr(doctor, "self_test", lambda: iter([failed]))
     code, out, _ = run("doctor")
     assert code == ExitCode.UNANSWERED
-    assert " ! arithmetic  (0.1 s)" in out
+    assert "Self-test:\n ! arithmetic            0.1 s\n" in out
     assert out.rstrip().endswith("arithmetic: found 1, expected 2")
 
 

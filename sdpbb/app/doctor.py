@@ -136,27 +136,11 @@ def _gurobi_problem() -> str:
 
 
 SECONDS = 60.0
-"""Limit of each check; all of them take some two seconds together."""
+"""Limit of each check; they take some two seconds together."""
 
 
-@dataclass(frozen=True)
-class SelfCheck:
-    """Check of the self-test.
-
-    Attributes
-    ----------
-    name : what is checked
-    seconds : that it took
-    problem : what is wrong, in one line; "" for nothing
-    """
-
-    name: str
-    seconds: float
-    problem: str
-
-
-def self_test() -> Iterator[SelfCheck]:
-    """Run the checks, one after the other; what one of them raises is its problem."""
+def self_test() -> Iterator[Fact]:
+    """Run the checks, and yield a fact of each: its seconds; what it raises is its problem."""
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("same optimum by semidefinite bounds and by columns, 40 points", _agreement),
         ("certificate of 60 points: verified, and rejected for other points", _certificate),
@@ -167,7 +151,7 @@ def self_test() -> Iterator[SelfCheck]:
             problem = check()
         except Exception as error:  # whatever an installation may lack
             problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        yield SelfCheck(name, RUN_CLOCK() - started, problem)
+        yield Fact("Self-test", name, f"{RUN_CLOCK() - started:.1f} s", problem)
 
 
 def _instance(n: int, k: int) -> Instance:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
@@ -11,7 +11,12 @@ from sdpbb.app.cli.exits import ExitCode
 from sdpbb.app.cli.outputs import JsonOutput, Outputs
 
 if TYPE_CHECKING:
-    from sdpbb.app.doctor import Fact, SelfCheck
+    from sdpbb.app.doctor import Fact
+
+
+# Columns of the names of facts.
+NAMES = 20
+COMPILING = "  (compiling kernels, once per machine and version; up to a minute)"
 
 
 def doctor(
@@ -32,21 +37,20 @@ def doctor(
 ) -> ExitCode:
     """Report what this installation has and lacks, and test its proofs.
 
-    The self-test takes some seconds, after compiling its kernels once. It solves an instance
-    by each bound, and verifies a certificate. Please add the output to bug
-    reports.
+    The self-test takes some seconds, after compiling its kernels once. It solves an instance by
+    each bound, and verifies a certificate. Please add the output to bug reports.
     """
     outputs.check([])
-    from sdpbb.app.doctor import installation_facts
+    from sdpbb.app.doctor import installation_facts, self_test
+    from sdpbb.runtime.jit import clock_stopped_by_compiler
 
     log = Outputs(json=outputs.json)
     if warm:
         _warm(log)
-    facts = installation_facts()
-    _tell_facts(log, facts)
-    checks = _tested(log) if test else []
-    problems = [f"{fact.name}: {fact.problem}" for fact in facts if fact.problem]
-    problems += [f"{check.name}: {check.problem}" for check in checks if check.problem]
+    facts = _told(log, installation_facts())
+    with clock_stopped_by_compiler(lambda: log.tell(COMPILING)):
+        checks = _told(log, self_test() if test else ())
+    problems = [f"{fact.name}: {fact.problem}" for fact in (*facts, *checks) if fact.problem]
     log.tell("\n" + "\n".join(problems or ["Nothing is wrong."]))
     values = {"facts": facts, "self_test": checks, "problems": problems}
     outputs.write(values, quiet=True)
@@ -68,29 +72,12 @@ def _warm(log: Outputs) -> None:
     log.tell("")
 
 
-def _tell_facts(log: Outputs, facts: Sequence[Fact]) -> None:
-    width = max(len(fact.name) for fact in facts)
-    group = ""
+def _told(log: Outputs, facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts, each told in a line when it is known."""
+    told: list[Fact] = []
     for fact in facts:
-        if fact.group != group:
+        if not told or told[-1].group != fact.group:
             log.tell(f"{fact.group}:")
-            group = fact.group
-        mark = "!" if fact.problem else " "
-        log.tell(f" {mark} {fact.name:<{width}}  {fact.value}")
-
-
-def _tested(log: Outputs) -> list[SelfCheck]:
-    """Run the self-test, a line for each check."""
-    from sdpbb.app.doctor import self_test
-    from sdpbb.runtime.jit import clock_stopped_by_compiler
-
-    def tell() -> None:
-        log.tell("  (compiling kernels, once per machine and version; up to a minute)")
-
-    log.tell("Self-test:")
-    checks = []
-    with clock_stopped_by_compiler(tell):
-        for check in self_test():
-            checks.append(check)
-            log.tell(f" {'!' if check.problem else ' '} {check.name}  ({check.seconds:.1f} s)")
-    return checks
+        log.tell(f" {'!' if fact.problem else ' '} {fact.name:<{NAMES}}  {fact.value}")
+        told.append(fact)
+    return told
