@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from sdpbb.checker.pricing import bounds as pricing_bounds
 from sdpbb.checker.pricing import clusters_below, place_bounds, places
 from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.places import greatest_value
+from sdpbb.checker.pricing.problem import slopes_of_cliques
 from sdpbb.checker.pricing.rules import measures_of_whole
 from sdpbb.checker.pricing.scaled import ScaledPricing
 from tests.checker.nodes import CheckedNode, nodes
@@ -268,6 +269,25 @@ def test_a_size_is_told_by_far_fewer_nodes_than_all_sets_are(by):
         assert problem.proven(true - 1e-9, 20_000) <= true - 1e-9
         with pytest.raises(Rejected, match="is worth less"):
             problem.proven(true + 1e-6, 20_000)
+
+
+@given(seeds)
+def test_slopes_are_below_whatever_a_set_holds_of_a_clique(seed):
+    """Of three cliques with few values, so that several blocks are often the first of one."""
+    rng = np.random.default_rng(seed)
+    clique = np.repeat(np.arange(3), rng.integers(1, 4, 3))
+    starts = np.flatnonzero(np.diff(clique, prepend=-1))
+    still = rng.random((1, len(clique))) < 0.8
+    low = np.where(still, rng.integers(-3, 2, still.shape), 0).astype(float)
+    high = low + rng.integers(0, 3, still.shape)
+    found = slopes_of_cliques(starts, clique, still, low, high)
+    for number in range(3):
+        own = np.flatnonzero(clique == number)
+        slope = np.where(found.is_first, found.slope, 0.0)[0, own]
+        for ends in product((0.0, 1.0), repeat=len(own)):
+            q = low[0, own] + np.array(ends) * (high - low)[0, own]
+            held = min(q[still[0, own]], default=0.0)
+            assert slope @ q + found.constant[0, own[0]] <= min(0.0, held) + 1e-12
 
 
 def placed(means: np.ndarray, profits: np.ndarray) -> PlacedBlocks:
