@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,71 +82,54 @@ COLUMNS_AFTER_PLACES = Reach(per_cluster=9.5)
 PLACE_DIMENSIONS = 3
 
 
-class Shape:
-    """Size and dimensions of a node, each computed when it is needed."""
+def is_within(of: Contraction, *rows: Reach) -> bool:
+    """Return whether a node is within one of the rows."""
+    return any(_is_within(of, row) for row in rows)
 
-    def __init__(self, contraction: Contraction) -> None:
-        self._contraction = contraction
-        self.per_cluster = contraction.n_blocks / contraction.k
 
-    @cached_property
-    def dimension(self) -> float:
-        """Effective dimension of all blocks."""
-        return effective_dimension(self._contraction.means, self._contraction.weights)
-
-    @cached_property
-    def neighbours(self) -> float:
-        """Effective dimension of the differences of blocks that may share a cluster."""
-        count = max(1, round(self.per_cluster))
-        return neighbour_dimension(self._contraction.means, self._contraction.weights, count)
-
-    def is_within(self, *rows: Reach) -> bool:
-        """Return whether the node is within one of the rows."""
-        return any(map(self._is_within, rows))
-
-    def _is_within(self, row: Reach) -> bool:
-        of = self._contraction
-        return (
-            row.above_per_cluster < self.per_cluster <= row.per_cluster
-            and row.blocks <= of.n_blocks <= row.max_blocks
-            and len(of.cannot_link) <= row.links * of.n_blocks
-            and (of.is_monotone or not row.monotone)
-            and (row.dimension == math.inf or self.dimension <= row.dimension)
-            and (row.neighbours == math.inf or self.neighbours <= row.neighbours)
-        )
+def _is_within(of: Contraction, row: Reach) -> bool:
+    """Return whether a node is within a row. Dimensions are computed only if they are limited."""
+    means, weights, per_cluster = of.means, of.weights, of.n_blocks / of.k
+    if not (
+        row.above_per_cluster < per_cluster <= row.per_cluster
+        and row.blocks <= of.n_blocks <= row.max_blocks
+        and len(of.cannot_link) <= row.links * of.n_blocks
+        and (of.is_monotone or not row.monotone)
+    ):
+        return False
+    if row.dimension < math.inf and effective_dimension(means, weights) > row.dimension:
+        return False
+    n_others = max(1, round(per_cluster))
+    return (
+        row.neighbours == math.inf
+        or neighbour_dimension(means, weights, n_others) <= row.neighbours
+    )
 
 
 def is_easy_to_price(contraction: Contraction) -> bool:
     """Return whether pricing needs no good prices to begin with."""
-    return Shape(contraction).is_within(*EASY_TO_PRICE)
+    return is_within(contraction, *EASY_TO_PRICE)
 
 
-def has_easy_columns(contraction: Contraction, row: Reach | None = None) -> bool:
-    """Return whether pricing is easy in few dimensions, and the node within a row if one is given.
-
-    Columns come before the relaxation then.
-    """
-    shape = Shape(contraction)
-    if row is not None and not shape.is_within(row):
-        return False
-    return shape.is_within(*EASY_TO_PRICE) and shape.is_within(FEW_DIMENSIONS)
+def has_easy_columns(contraction: Contraction) -> bool:
+    """Return whether pricing is easy in few dimensions: columns come before the relaxation then."""
+    return is_within(contraction, *EASY_TO_PRICE) and is_within(contraction, FEW_DIMENSIONS)
 
 
 def is_enumerated_at_places(contraction: Contraction) -> bool:
     """Return whether clusters are enumerated at the prices that places leave a gap with."""
-    return has_easy_columns(contraction, ENUMERATED_AT_PLACES)
+    return is_within(contraction, ENUMERATED_AT_PLACES) and has_easy_columns(contraction)
 
 
 def has_columns_after_places(contraction: Contraction) -> bool:
     """Return whether column generation is to close the gap that places leave."""
-    return has_easy_columns(contraction, COLUMNS_AFTER_PLACES)
+    return is_within(contraction, COLUMNS_AFTER_PLACES) and has_easy_columns(contraction)
 
 
 def is_small(contraction: Contraction) -> bool:
     """Return whether clusters are so small, in so few dimensions, that column generation ends."""
-    shape = Shape(contraction)
     row = SMALL_CLUSTERS_IF_LIMITED if contraction.has_limits else SMALL_CLUSTERS
-    return shape.is_within(row) and shape.is_within(FEW_DIMENSIONS)
+    return is_within(contraction, row) and is_within(contraction, FEW_DIMENSIONS)
 
 
 def is_for_places(contraction: Contraction) -> bool:
@@ -157,10 +139,9 @@ def is_for_places(contraction: Contraction) -> bool:
         return False
     if contraction.soft or contraction.soft.constant > 0.0:
         return False
-    shape = Shape(contraction)
-    if contraction.has_limits and shape.is_within(ENUMERATED_AT_PLACES):
+    if contraction.has_limits and is_within(contraction, ENUMERATED_AT_PLACES):
         return False
-    return has_places(contraction) and shape.is_within(*FOR_PLACES)
+    return has_places(contraction) and is_within(contraction, *FOR_PLACES)
 
 
 def has_places(contraction: Contraction) -> bool:

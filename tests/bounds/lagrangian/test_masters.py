@@ -148,6 +148,18 @@ def test_scales(scheme):
         assert np.allclose(values, values[0], rtol=precision(scheme), atol=1e-10)
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("seed", range(10))
+def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed):
+    """Their clusters cost nothing but rounding: that is no unit for perturbations."""
+    points = np.random.default_rng(seed).normal(size=(5, 8))
+    points[1] = points[0]
+    contraction = contracted(points, 3)
+    step = finished(begun(contraction, BruteForcePricer(contraction), scheme))
+    assert step.bound.value <= optimum(contraction) + 1e-9
+    assert step.bound.value == pytest.approx(master_value(contraction), rel=1e-6)
+
+
 @given(nodes(*PAIRS, n=(2, 7)), st.sampled_from(SCHEMES))
 @examples(60)
 def test_a_cutoff_below_the_masters_value_is_reached(node, scheme):
