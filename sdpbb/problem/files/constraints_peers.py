@@ -215,13 +215,15 @@ def _pccc_statements(path: FilePath, rows: Rows, encoding: str | None) -> Iterat
     with open_text(path, encoding) as file:
         text = file.read()
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise InstanceError(
             f"{name}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); {expected}"
         ) from None
-    except (RecursionError, ValueError):  # of a number with thousands of digits
-        raise InstanceError(f"{name}: the JSON cannot be read; {expected}") from None
+    except (RecursionError, ValueError):  # of a number with thousands of digits, too
+        raise InstanceError(
+            f"{name}: the JSON cannot be read, or has a key twice; {expected}"
+        ) from None
     is_known = isinstance(content, dict) and content.keys() <= set(KEYS)
     if not is_known or not all(isinstance(value, list) for value in content.values()):
         raise InstanceError(f"{name}: the JSON is something else; {expected}")
@@ -236,6 +238,13 @@ def _pccc_statements(path: FilePath, rows: Rows, encoding: str | None) -> Iterat
             values = [*pair, *weights[at : at + 1]] if isinstance(pair, list) else []
             are_plain = all(type(value) in (int, str, float) for value in values)
             yield FileStatement(at, pair, key.upper(), list(map(str, values)) if are_plain else [])
+
+
+def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(items)
+    if len(content) < len(items):
+        raise ValueError
+    return content
 
 
 def _pccc_lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
