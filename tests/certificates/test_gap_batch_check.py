@@ -90,13 +90,13 @@ def test_a_batch_leaves_a_certificate_for_each_result(files):
     assert not (out / "certificates").exists()
     wanted = BatchParameters(certificates=True, resume=True)
     rows = {row.name: row for row in run_batch(jobs, out, wanted).rows}
-    assert [rows[name].status for name in names] == ["optimal", "infeasible", "bad_input"]
+    assert [rows[name].status.value for name in names] == ["optimal", "infeasible", "bad_input"]
     assert rows["none"].certificate is None
     for name in ("size", "wrong"):
         assert rows[name].certificate == f"certificates/{name}.cert"
         instance = sdpbb.read_instance(files / "points.txt", None, files / names[name])
         verdict = sdpbb.verify_certificate(out / rows[name].certificate, instance)
-        assert verdict.status == rows[name].status
+        assert verdict.status == rows[name].status.value
     assert sorted(path.name for path in (out / "certificates").iterdir()) == [
         "size.cert",
         "wrong.cert",

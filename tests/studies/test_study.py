@@ -150,11 +150,12 @@ def test_jobs_begin_from_what_is_known_by_then(needs_processes):
         def take(job, outcome):
             known.append(outcome.value)
 
-        begin = lambda job, seconds, stop: partial(Outcome, (job, len(known)))  # noqa: E731
+        begin = lambda job, seconds, stop: partial(Outcome, (job, len(known), stop is None))  # noqa: E731
         study.run("abc", begin, take, needs_processes=needs_processes)
 
     study.conduct(threading.Event(), work)
-    assert known == [("a", 0), ("b", 1), ("c", 2)]
+    # Other processes have an interrupt of their own.
+    assert known == [(job, number, needs_processes) for number, job in enumerate("abc")]
 
 
 def test_nothing_to_do_starts_no_worker(tmp_path, monkeypatch):
