@@ -225,12 +225,12 @@ def first_of(names: Iterable[str], most: int) -> str:
 
 
 def is_number(field: str) -> bool:
-    """Return whether a field is a number as Python reads them; nan and inf are."""
+    """Return whether a field is a number as NumPy reads them; nan and inf are."""
     try:
         float(field)
     except ValueError:
         return False
-    return True
+    return field.isascii() and "_" not in field  # which Python takes as well
 
 
 def number_or_text(field: str) -> Decimal | str:
