@@ -102,7 +102,7 @@ def test_a_backend_that_fails(run, engine, data, kind):
         (("solve", "x", "-k", "1" * 5000), f"-k '{'1' * 5000}': expected an integer"),
         (
             ("batch", "--a\nb"),
-            "Unknown option: --a b. Did you mean --labels? See 'sdpbb batch --help'.",
+            "Unknown option: --a b. Did you mean --gap? See 'sdpbb batch --help'.",
         ),
     ],
 )

@@ -27,7 +27,6 @@ from sdpbb.errors import (
     InstanceError,
     ParameterError,
 )
-from sdpbb.run.arguments import check_executor
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
@@ -146,6 +145,9 @@ class Study(Generic[Job]):
             If the executor is none, or parameters ask for other workers; if time_limit_each is not
             above 0.
         """
+        # It needs SciPy, which help texts do not wait for.
+        from sdpbb.run.arguments import check_executor
+
         check_executor(executor, parameters)
         if not callable(time_limit_each) and not time_limit_each > 0:
             raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")

@@ -182,7 +182,7 @@ def _read(
             fields = _of_width(layout, line, fields)
         chosen = fields if are_all else [fields[column] for column in features]
         try:
-            if decimal == ",":
+            if decimal == "," or any("_" in field for field in chosen):
                 raise ValueError
             row = list(map(float, chosen))
         except ValueError:
