@@ -100,8 +100,10 @@ def output_problem(path: FilePath) -> str | None:
     try:
         if target.is_dir():
             return f"{name}: is a folder; give the name of a file"
-        if target.exists() and not target.is_file():  # to replace it is never what was meant
-            return f"{name}: is a device or a pipe; give the name of a file"
+        # Replacing a device or a pipe by a file is never what was meant, nor is replacing the file
+        # that a standard stream has been sent to.
+        if (target.exists() and not target.is_file()) or _is_open_stream(path):
+            return f"{name}: is a device or an open stream; give the name of a file"
         if not target.parent.is_dir():
             return f"{name}: there is no folder {shown_path(target.parent)}"
         if not os.access(target.parent, os.W_OK | os.X_OK):
@@ -134,6 +136,22 @@ def shown_path(path: FilePath) -> str:
     """Return the name of a file as messages show it: on one line, whatever is in it."""
     name = os.fspath(path)
     return name if name.isprintable() else ascii(name)
+
+
+def _is_open_stream(path: FilePath) -> bool:
+    """Return whether path names an open file of this process.
+
+    It may be a name of the file (/dev/stdout, /proc/self/fd/3), or name the one that a standard
+    stream has been sent to.
+    """
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    if folder == "/dev" or folder.startswith(("/dev/fd", "/proc/")):
+        return True
+    for number in range(3):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(path), os.fstat(number)):
+                return True
+    return False
 
 
 def hold(file: BinaryIO, path: FilePath, writer: str) -> None:
