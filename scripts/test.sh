@@ -20,7 +20,7 @@ venv="${VENV:-.venv-test}"
 # The engine is measured, and meant to be run, with one BLAS thread.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Kernels are compiled once, rather than by each of the processes.
-"$venv/bin/python" -c "from sdpbb.run.kernels import compile_all; print(*compile_all())"
+"$venv/bin/python" -c "from sdpbb.run.kernels import compile_all; compile_all()"
 pytest=("$venv/bin/python" -m pytest -n 2 --dist worksteal)
 if [ "${1:-}" = --fast ]; then
   EXAMPLES=0.2 exec "${pytest[@]}" "$@"
