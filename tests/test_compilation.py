@@ -1,6 +1,8 @@
 """When kernels are compiled, and what is printed then."""
 
+import importlib.util
 import itertools
+import sys
 
 import numba
 import pytest
@@ -78,6 +80,54 @@ def test_all_parts_are_compiled_once(folder, calls):
         kernels.compile_all()
     assert calls == ["sdp", "heuristics", "colgen", "rare"]
     assert kernels.is_compiled("rare")
+
+
+KERNEL = """
+from typing import NamedTuple
+from sdpbb.runtime.jit import njit
+
+class {name}(NamedTuple):
+    value: int
+
+@njit(cache=True)
+def kernel(pair):
+    return pair.value
+
+def exercise():
+    assert kernel({name}(2)) == 2
+"""
+NAME = "heuristics.kernel_of_a_test"
+
+
+@pytest.mark.parametrize("change", ["renamed", "cut short"])
+def test_a_cache_that_cannot_be_read_is_compiled_anew(monkeypatch, tmp_path, change):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    numba.config.reload_config()
+    file = tmp_path / "kernel_of_a_test.py"
+
+    def told() -> list[str]:
+        """What a new process tells."""
+        spec = importlib.util.spec_from_file_location(NAME, file)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, NAME, module)
+        spec.loader.exec_module(module)
+        found = []
+        with clock_stopped_by_compiler(lambda: found.append("compiling")):
+            module.exercise()
+        return found
+
+    file.write_text(KERNEL.format(name="Old"))
+    assert told() == ["compiling"]
+    assert told() == []
+    cached = list(tmp_path.rglob("*.nb?"))
+    assert cached
+    if change == "renamed":
+        file.write_text(KERNEL.format(name="Renamed"))
+    else:
+        for path in cached:
+            path.write_bytes(path.read_bytes()[:-9])
+    assert told() == ["compiling"]
+    assert told() == []
 
 
 def test_the_clock_of_runs_stands_still_while_a_run_compiles(monkeypatch):

@@ -1,4 +1,4 @@
-"""`njit` of Numba, with types; clocks are stopped while it compiles."""
+"""`njit` of Numba, whose cache outlives damage; clocks are stopped while it compiles."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numba
+from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, install_listener
 
 from sdpbb.runtime.time_left import RUN_CLOCK
@@ -14,9 +15,29 @@ from sdpbb.runtime.time_left import RUN_CLOCK
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
-def njit(**options: Any) -> Callable[[Kernel], Kernel]:
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Kernel], Kernel]:
     """Return the decorator that Numba's `njit` returns for these options."""
-    return numba.njit(**options)  # type: ignore[no-any-return]
+    decorate = numba.njit(**options)
+
+    def decorated(function: Kernel) -> Kernel:
+        kernel: Any = decorate(function)
+        if cache and hasattr(kernel, "_cache"):  # not with NUMBA_DISABLE_JIT
+            kernel._cache = KernelCache(function)
+        return kernel  # type: ignore[no-any-return]
+
+    return decorated
+
+
+class KernelCache(FunctionCache):
+    """Cache of a kernel on disk. Numba raises an error where a file of it cannot be read."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the machine code for a signature; None if there is none."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # of a class that is renamed since, or of a file that is cut short
+            self.flush()
+            return None
 
 
 @contextmanager
