@@ -66,16 +66,20 @@ def pool_with(*names, n_workers=3):
 @examples(200)
 def test_each_task_ends_once_and_suspects_run_alone(data, n_workers, n_tasks):
     """However workers die."""
-    executor, ended, suspects = Puppet(n_workers), {}, []
-    deaths, started = Counter(), set()
+    ended, suspects, deaths, started = {}, [], Counter(), Counter()
 
-    def begins(key, attempt):
-        assert attempt == deaths[key] + 1
-        assert not deaths[key] or [*executor.under_way] == [key]
-        assert deaths[key] or all(suspect in ended for suspect in suspects)
-        started.add(key)
+    class Watched(Puppet):
+        def submit(self, function, seconds=math.inf):
+            future = super().submit(function, seconds)
+            (key,) = function.args
+            started[key] += 1
+            assert started[key] == deaths[key] + 1
+            assert not deaths[key] or [*self.under_way] == [key]
+            assert deaths[key] or all(suspect in ended for suspect in suspects)
+            return future
 
-    scheduler = Scheduler(executor, on_start=begins, on_death=lambda key, _: suspects.append(key))
+    executor = Watched(n_workers)
+    scheduler = Scheduler(executor, on_death=lambda key, _: suspects.append(key))
     source = source_of(*(Task(key, print, (key,)) for key in range(n_tasks)))
 
     def rounds():

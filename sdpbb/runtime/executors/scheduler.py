@@ -82,19 +82,15 @@ class Scheduler:
         self,
         executor: TaskExecutor,
         *,
-        on_start: Callable[[int, int], object] = lambda key, attempt: None,
         on_death: Callable[[int, str], object] = lambda key, reason: None,
     ) -> None:
         """
         Parameters
         ----------
         executor : is taken over, and ended with the scheduler
-        on_start : called with the key of a task that is handed to a worker, and the number of
-            workers that it has been handed to, from 1
         on_death : called with the key of a task that becomes a suspect, and how its worker ended
         """
         self._executor = executor
-        self._on_start = on_start
         self._on_death = on_death
         self._running: dict[Future[Any], Task] = {}
         self._suspects: deque[Task] = deque()
@@ -161,7 +157,6 @@ class Scheduler:
     def _start(self, task: Task) -> None:
         function = partial(task.function, *task.args)
         self._running[self._executor.submit(function, task.seconds)] = task
-        self._on_start(task.key, len(task.deaths) + 1)
 
     def _has_ended(self, task: Task, future: Future[Any]) -> bool:
         """Take what a task came to; return whether it is neither a suspect nor forgotten."""
