@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from sdpbb.run.verification import verify_certificate
     from sdpbb.runtime.interruption import Interrupted
     from sdpbb.search.result import Result, SolutionStatus, Termination
-    from sdpbb.search.trace import Trace, read_trace
+    from sdpbb.search.trace import Trace
 
     __version__: str
 
@@ -134,7 +134,6 @@ __all__ = [
     "heuristic",
     "optimality_gap",
     "read_instance",
-    "read_trace",
     "relaxation",
     "resume",
     "run_batch",

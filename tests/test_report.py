@@ -11,7 +11,6 @@ from sdpbb.problem import Instance, MaximumOverlap
 from sdpbb.run.report import (
     HEADING,
     LEGEND,
-    RULES_OF_SUBSETS,
     SUM_OF_SUBSETS,
     ProgressTable,
     announcement,
@@ -89,15 +88,8 @@ def test_constraints_on_clusters_are_counted():
         assert log(of(cluster_constraints=constraints))[1] == log(STARTED)[1] + text
 
 
-@pytest.mark.parametrize("rules", [{"min_size": 40}, {"soft_must_link": [(0, 1, 2.0)]}])
-def test_rules_that_subsets_drop_are_told_once(rules):
-    chosen = SubsetsChosen(1.0, 3, 50, 0)
-    assert log(of(**rules), chosen, chosen).count(RULES_OF_SUBSETS) == 1
-    assert RULES_OF_SUBSETS not in log(STARTED, chosen)
-
-
 def test_bounds_of_subsets_say_how_many_are_in_the_sum():
-    chosen = SubsetsChosen(1.0, 32, 157, 0)
+    chosen = SubsetsChosen(1.0, 32, 157)
     lines = log(STARTED, chosen, progress(2.0, subsets=(3, 32)), chosen)
     assert lines.count(SUM_OF_SUBSETS) == 1
     assert lines[-2].endswith("     2.0s  bound of subsets: 3 of 32")

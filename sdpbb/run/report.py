@@ -59,8 +59,9 @@ HEADING = (
 SUM_OF_SUBSETS = (
     "  subsets: the lower bound is the sum over the subsets bounded so far, so it starts low"
 )
-RULES_OF_SUBSETS = (
-    "  (of limits on clusters the upper ones alone, of soft constraints those inside)"
+IGNORED_BY_SUBSETS = (
+    "bounds of subsets ignore minimum sizes, listed sizes, limits on weights, and constraints "
+    "between subsets"
 )
 
 
@@ -100,9 +101,7 @@ class ProgressTable:
             case Started():
                 self._write(_header(event, self._version))
                 self._heading = f"{LEGEND}\n\n{HEADING}"
-                instance, self._on_subsets = event.instance, SUM_OF_SUBSETS
-                if instance.stated_limits or instance.has_soft_constraints:
-                    self._on_subsets += f"\n{RULES_OF_SUBSETS}"
+                self._on_subsets = SUM_OF_SUBSETS
             case Progress():
                 self._progress(event)
             case SubsetsChosen():
@@ -183,11 +182,17 @@ def checkpoint_failure(failed: CheckpointFailed) -> str:
     return f"checkpoint {name} not written ({failed.reason}): it {there}{then}"
 
 
+def ignored_by_subsets(instance: Instance) -> list[str]:
+    """Return the note on constraints that bounds of subsets ignore, if there may be some."""
+    stated = instance.min_size, instance.min_weight, instance.max_weight, instance.sizes
+    has_limits = any(limit is not None for limit in stated)
+    has_pairs = len(instance.cannot_link) or instance.has_soft_constraints
+    return [IGNORED_BY_SUBSETS] if has_limits or has_pairs else []
+
+
 def subsets_line(chosen: SubsetsChosen) -> str:
     """Return one row of the table: the subsets that are bounded from here on."""
     text = f"  {counted(chosen.n_subsets, 'subset')} of up to {counted(chosen.n_blocks, 'block')}"
-    if chosen.n_dropped:
-        text += f", {counted(chosen.n_dropped, 'cannot-link')} across"
     return f"{text:<{len(HEADING) - 9}}{chosen.seconds:8.1f}s"
 
 

@@ -14,8 +14,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
@@ -27,14 +25,12 @@ from sdpbb.problem import Contraction, Infeasibility, Partition, contract
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run import conclusion
-from sdpbb.run.arguments import checked_clustering
 from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
 from sdpbb.run.kernels import compile_all, compile_first
 from sdpbb.run.memory_plan import MemoryPlan, memory_plan
-from sdpbb.run.report import memory_shortage
+from sdpbb.run.report import ignored_by_subsets, memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
-from sdpbb.runtime.cores import LARGE
 from sdpbb.runtime.executors.given import workers_beyond
 from sdpbb.runtime.executors.memory import resident_mebibytes
 from sdpbb.runtime.files import FilePath
@@ -206,7 +202,7 @@ class Run:
         Return the limit that was reached, or None.
         """
         parameters, tree = self.state.parameters, self._search.tree
-        self._reporter = Reporter(self.observer, self._limits, self._read)
+        self._reporter = Reporter(self.observer, self._limits)
         asked = bounding_method(parameters.bounding, parameters.sdp)
         plan = memory_plan(
             parameters,
@@ -225,18 +221,6 @@ class Run:
     def _search(self) -> Search:
         assert self.state.search is not None
         return self.state.search
-
-    def _read(self, labels: Any) -> tuple[NDArray[np.intp], float]:
-        """Return labels (n,) that the observer hands in, and their cost.
-
-        Raises
-        ------
-        ParameterError
-            If they are no clustering of the instance, or violate a constraint.
-        """
-        instance = self.state.instance
-        partition = checked_clustering(labels, instance, "observer")
-        return partition.labels, partition.cost(instance)
 
     def _begins_with_subsets(
         self, contraction: Contraction, asked: BoundingMethod[Any], plan: MemoryPlan
@@ -280,15 +264,9 @@ class Run:
             self._reporter,
             (self._reporter, self._writer),
         )
-        decomposition = Decomposition(
-            root=root,
-            run=self.state,
-            bounding=bounding_method(parameters.bounding, parameters.sdp, PRICING_SLICES),
-            workforce=self._workforce,
-            free_mebibytes=plan.available,
-        )
         root.begin()
-        decomposition.prepare()
+        of_subsets = bounding_method(parameters.bounding, parameters.sdp, PRICING_SLICES)
+        decomposition = Decomposition(root, self.state, of_subsets, self._workforce, plan.available)
         # A resumed run may have been cut short in this before.
         root.look_for_clusterings()
         if self.state.subsets is None:
@@ -307,7 +285,7 @@ class Run:
         bounding = bounding_method(parameters.bounding, parameters.sdp)
         # Without a bound, no step takes long.
         long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
-        self._workforce.begin_tree(long_steps, root_uses_cores=n_blocks >= LARGE)
+        self._workforce.begin_tree(long_steps)
         context = self._context(bounding, plan.is_without_bound, not plan.is_without_bound)
         evaluations = Evaluations(
             self._search, context, self._limits, self._workforce, self._reporter
@@ -343,9 +321,7 @@ class Run:
         """Yield notes on deviations from the request, and on a time limit used up before."""
         state, limit = self.state, self.state.parameters.time_limit
         if state.subsets is not None and state.search and state.search.statistics.n_subsets:
-            from sdpbb.run.decomposition.restriction import left_out  # seldom needed
-
-            yield from left_out(state.instance, state.subsets)
+            yield from ignored_by_subsets(state.instance)
         if self._shortage is not None:
             yield memory_shortage(self._shortage)
         if self._seconds_before and reached is Termination.TIME_LIMIT:

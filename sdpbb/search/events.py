@@ -68,7 +68,7 @@ class Progress:
     """The state of the search: after a bound, a heuristic or a node.
 
     source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring",
-    "bounding", "start", "observer"). upper and gap are inf while there is no clustering. subsets
+    "bounding", "start"). upper and gap are inf while there is no clustering. subsets
     counts the subsets bounded, and those to bound, while their sum raises the lower bound; None at
     other times.
     """
@@ -104,28 +104,28 @@ class SubsetsChosen:
 
     n_subsets : of a level that are to be bounded
     n_blocks : of the largest of them
-    n_dropped : cannot-links between blocks that are across subsets
     """
 
     seconds: float
     n_subsets: int
     n_blocks: int
-    n_dropped: int
 
 
 @dataclass(frozen=True)
 class SubsetsBounded:
     """The subsets chosen last are bounded, or as many as a limit has allowed.
 
-    chosen : these subsets
-    seconds : of the run until now
+    n_subsets, n_blocks, began : what `SubsetsChosen` has said of them
     n_bounded : subsets of them that are done with
+    ended : seconds of the run until now
     lower : bound of the whole: the best sum of the bounds of subsets
     """
 
-    chosen: SubsetsChosen
-    seconds: float
+    n_subsets: int
     n_bounded: int
+    n_blocks: int
+    began: float
+    ended: float
     lower: float
 
 
@@ -242,11 +242,7 @@ Event = (
     | CertificateWritten
 )
 Observer = Callable[[Event], object]
-"""Function that receives each event.
-
-It may hand the run a clustering by returning labels (n,), an array, for a `Progress`. Whatever else
-it returns is ignored: lists, too, as a lambda that calls two functions returns a tuple.
-"""
+"""Function that receives each event; what it returns is ignored."""
 
 
 def ignore(event: Event) -> None:
@@ -254,12 +250,10 @@ def ignore(event: Event) -> None:
 
 
 def all_of(*observers: Observer) -> Observer:
-    """Return an observer that tells each of these, in their order, and answers as the last one."""
+    """Return an observer that tells each of these, in their order."""
 
-    def tell(event: Event) -> object:
-        answer: object = None
+    def tell(event: Event) -> None:
         for observer in observers:
-            answer = observer(event)
-        return answer
+            observer(event)
 
     return tell

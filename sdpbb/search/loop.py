@@ -151,15 +151,11 @@ class Evaluations(TaskRounds):
         self.search = search
         self._context = context
         self._reporter = reporter
-        # In this process: when a task has last looked at the limits, and its longest step.
-        self._looked_at, self._longest_step = 0.0, 0.0
 
     def rounds(self) -> Iterator[list[tuple[Node, Task]]]:
         self._reporter.began(self.search)
         for tasks in super().rounds():
-            if tasks and self._workforce.works_here:
-                self._note_step()
-                self._workforce.record_step_time(self._longest_step)
+            self._workforce.begin_step(is_first=not tasks)
             yield tasks
 
     def _look_at_limits(self) -> None:
@@ -178,7 +174,7 @@ class Evaluations(TaskRounds):
         if (node := self.search.tree.select()) is None:
             return None
         self._under_way[node.number] = node
-        self._looked_at, self._longest_step = self.seconds, 0.0
+        self._workforce.begin_step(is_first=True)
         arguments = (node, self.search.tree.upper, self._context, self._budget())
         return Task(node.number, evaluate, arguments)
 
@@ -191,7 +187,7 @@ class Evaluations(TaskRounds):
             return Budget(slice_, left, cores=cores)
 
         def is_cancelled() -> bool:
-            self._note_step()
+            self._workforce.begin_step()
             self._reporter.stepped(search)
             return self._limits.urgent() is not None
 
@@ -201,12 +197,6 @@ class Evaluations(TaskRounds):
 
         bounds = self._context.is_without_bound or not self._workforce.avoids_long_steps
         return Budget(slice_, left, is_cancelled, take, bounds, cores)
-
-    def _note_step(self) -> None:
-        """Note that a step of a task in this process has ended."""
-        now = self.seconds
-        self._longest_step = max(self._longest_step, now - self._looked_at)
-        self._looked_at = now
 
     def shutdown(self) -> None:
         """End all processes at once; evaluations under way are abandoned."""

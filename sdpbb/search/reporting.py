@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.search.events import Event, NewIncumbent, Observer, Progress
 from sdpbb.search.limits import Limits
@@ -42,24 +37,12 @@ class Reporter(Watch):
     """Watch that tells an observer of a search.
 
     It sends `Progress` after each result, and now and then where there is none, before it a
-    `NewIncumbent` if there is a new one; `NodeLeft` and `Branched`. A clustering that the observer
-    returns for a `Progress` is offered to the tree.
+    `NewIncumbent` if there is a new one; `NodeLeft` and `Branched`.
     """
 
-    def __init__(
-        self,
-        observer: Observer,
-        limits: Limits,
-        read: Callable[[Any], tuple[NDArray[np.intp], float]],
-    ) -> None:
-        """
-        Parameters
-        ----------
-        read : makes labels (n,) and their cost of what the observer has returned, or raises
-        """
+    def __init__(self, observer: Observer, limits: Limits) -> None:
         self._observer = observer
         self._limits = limits
-        self._read = read
         self._began_at = limits.seconds
         self._reported_at: float | None = None
         self._upper = math.inf  # the cost of the incumbent that was reported last
@@ -115,7 +98,7 @@ class Reporter(Watch):
         self._reported_at = seconds
         if tree.labels is not None and tree.upper < self._upper:
             self._observer(NewIncumbent(seconds, tree.upper, tree.source, tree.labels))
-        answer = self._observer(
+        self._observer(
             Progress(
                 seconds=seconds,
                 n_nodes=search.statistics.n_nodes,
@@ -129,5 +112,3 @@ class Reporter(Watch):
             )
         )
         self._upper = tree.upper
-        if isinstance(answer, np.ndarray):
-            tree.offer(*self._read(answer), "observer")

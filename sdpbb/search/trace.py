@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import math
 from dataclasses import dataclass, fields
-from types import UnionType
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Any
 
-from sdpbb.errors import InstanceError
 from sdpbb.problem import Origin
-from sdpbb.problem.textfile import open_text
-from sdpbb.runtime.files import FilePath, shown_path, write_atomically
+from sdpbb.runtime.files import FilePath, write_atomically
 from sdpbb.runtime.results import plain
 from sdpbb.runtime.values import counted, json_text
 from sdpbb.runtime.version import installed_version
@@ -29,8 +24,6 @@ from sdpbb.search.events import (
 
 KIND = "sdpbb trace"
 
-Bound = Annotated[float, "null in a file stands for inf"]
-
 
 @dataclass(frozen=True)
 class ProgressPoint:
@@ -40,31 +33,11 @@ class ProgressPoint:
     """
 
     seconds: float
-    lower: Bound
-    upper: Bound
+    lower: float
+    upper: float
     n_nodes: int
     n_open: int
     source: str = ""
-
-
-@dataclass(frozen=True)
-class TracedLevel:
-    """Level of subsets whose bounds made up the bound of the root.
-
-    n_subsets, n_bounded : subsets that were to be bounded, and those that were
-    n_blocks : of the largest of them
-    n_dropped : cannot-links between blocks that are across subsets
-    began, ended : seconds of the run
-    lower : bound of the whole at the end
-    """
-
-    n_subsets: int
-    n_bounded: int
-    n_blocks: int
-    n_dropped: int
-    began: float
-    ended: float
-    lower: float
 
 
 @dataclass(frozen=True)
@@ -82,7 +55,7 @@ class TracedNode:
     parent: int | None
     together: bool | None
     rows: tuple[str, str] | None
-    lower: Bound
+    lower: float
     end: NodeEnd
 
 
@@ -111,7 +84,7 @@ class Trace:
         self.name = ""
         self.status = ""
         self.points: list[ProgressPoint] = []
-        self.levels: list[TracedLevel] = []
+        self.levels: list[SubsetsBounded] = []
         self.nodes: list[TracedNode] = []
         self._positions: dict[int, int] = {}  # in nodes, by the engine's number
         self._origin = Origin()
@@ -124,7 +97,7 @@ class Trace:
                 values = (getattr(event, column.name) for column in fields(ProgressPoint))
                 self.points.append(ProgressPoint(*values))
             case SubsetsBounded():
-                self._record_level(event)
+                self.levels.append(event)
             case Branched():
                 self._record_branching(event)
             case NodeLeft(number, lower, end):
@@ -145,20 +118,6 @@ class Trace:
             counted(len(self.nodes), "node"),
         ]
         return f"<Trace: {', '.join(told)}>"
-
-    def _record_level(self, event: SubsetsBounded) -> None:
-        chosen = event.chosen
-        self.levels.append(
-            TracedLevel(
-                chosen.n_subsets,
-                event.n_bounded,
-                chosen.n_blocks,
-                chosen.n_dropped,
-                chosen.seconds,
-                event.seconds,
-                event.lower,
-            )
-        )
 
     def _record_branching(self, event: Branched) -> None:
         parent = self._end(event.node, event.lower, NodeEnd.BRANCHED)
@@ -209,7 +168,7 @@ class Trace:
         }
 
     def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object: what `--trace` writes and `read_trace` reads."""
+        """Return `to_dict()` as one JSON object: what `--trace` writes."""
         return json_text(self.to_dict())
 
     def write(self, path: FilePath) -> None:
@@ -222,55 +181,7 @@ class Trace:
 
 TABLES: dict[str, type[Any]] = {
     "points": ProgressPoint,
-    "levels": TracedLevel,
+    "levels": SubsetsBounded,
     "nodes": TracedNode,
 }
 """Attributes of a trace that are tables, with the kind of their rows."""
-
-
-def read_trace(path: FilePath) -> Trace:
-    """Read a trace from a file.
-
-    Raises
-    ------
-    InstanceError
-        If there is no such file, or it holds no trace. One line that names the file.
-    """
-    with open_text(path) as file:
-        text = file.read()
-    try:
-        return _trace(json.loads(text))
-    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
-        raise InstanceError(
-            f"{shown_path(path)}: is not a trace; expected a file that 'sdpbb solve --trace' wrote"
-        ) from None
-
-
-def _trace(values: dict[str, Any]) -> Trace:
-    """Return the trace of which these are the plain values, or raise."""
-    trace = Trace()
-    trace.name, trace.status = str(values["name"]), str(values["status"])
-    for name, kind in TABLES.items():
-        types = get_type_hints(kind, include_extras=True)
-        columns = ([_read(types[key], each) for each in values[name][key]] for key in types)
-        setattr(trace, name, [kind(*row) for row in zip(*columns, strict=True)])
-    written = trace.to_dict() | {"version": values["version"]}
-    if written != values or not all(map(_is_whole, trace.nodes, itertools.count())):
-        raise ValueError
-    return trace
-
-
-def _read(kind: Any, value: Any) -> Any:
-    """Return a value of a column as rows have it; others are not the same when written again."""
-    if kind is Bound:
-        return math.inf if value is None else float(value)
-    wanted, *others = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    return None if value is None and others else wanted(value)
-
-
-def _is_whole(node: TracedNode, position: int) -> bool:
-    """Return whether a node has a parent before it and a decision, or neither."""
-    if node.parent is None:
-        return node.rows is None and node.together is None
-    is_decided = node.rows is not None and len(node.rows) == 2 and node.together is not None
-    return is_decided and 0 <= node.parent < position

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.runtime.executors.given import GivenExecutor
 from sdpbb.runtime.executors.processes import LocalProcesses
-from sdpbb.runtime.executors.scheduler import Scheduler, Task, TaskSource
+from sdpbb.runtime.executors.scheduler import Scheduler, Task, TaskSource, source_of
 from sdpbb.runtime.time_left import RUN_CLOCK
 
-# Most runs end before another process has begun, which takes a second. All processes but one start
-# after ALONE seconds, on idle cores. The last competes with this process: it starts after
-# ALONE_LAST seconds, or after ALONE_NODES nodes if there is work for two.
-ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
+# Most runs end before another process has begun, which takes a second: processes start once the
+# tree has work for two, and this many seconds or nodes have passed.
+ALONE, ALONE_NODES = 2.0, 3
 # Steps that were seen to take longer than so many seconds are the work of another process, which
 # can be left behind in the middle of one.
 LONGEST_STEP = 1.0
@@ -58,8 +57,8 @@ class Workforce:
         self._on_death = on_death
         self._n_workers = n_workers
         self._workers: Scheduler | None = None
-        self._n_started = 0
-        self._has_long_steps = self._root_uses_cores = False
+        self._starts: TaskSource | None = None
+        self._has_long_steps, self._looked_at = False, RUN_CLOCK()
 
     def __enter__(self) -> Workforce:
         return self
@@ -122,19 +121,22 @@ class Workforce:
         """Have subsets bounded by workers if there are several, or if steps take long."""
         self.scheduler = self.workers if have_long_steps or self.has_several_workers else self.here
 
-    def begin_tree(self, has_long_steps: bool, root_uses_cores: bool) -> None:
+    def begin_tree(self, has_long_steps: bool) -> None:
         """Begin with nodes of a tree, in this process.
 
         has_long_steps : whether steps are known to take long
-        root_uses_cores : whether the first node uses several cores, where there are some
         """
-        self.scheduler = self.here
-        self._has_long_steps = has_long_steps
-        self._root_uses_cores = root_uses_cores and self.n_cores > 1
+        self.scheduler, self._has_long_steps = self.here, has_long_steps
 
-    def record_step_time(self, seconds: float) -> None:
-        """Record the longest time between two looks at the limits in a task of this process."""
-        self._has_long_steps = self._has_long_steps or (self.works_here and seconds > LONGEST_STEP)
+    def begin_step(self, is_first: bool = False) -> None:
+        """Note that a task of this process begins a step: the limits have been looked at.
+
+        is_first : no step of the task has come before, which may have taken long
+        """
+        now = RUN_CLOCK()
+        if self.works_here and not is_first and now - self._looked_at > LONGEST_STEP:
+            self._has_long_steps = True
+        self._looked_at = now
 
     def choose_scheduler(self, n_due: int, n_nodes: int, seconds: float) -> None:
         """Start workers when it is time to, and go over to them when it is.
@@ -142,36 +144,25 @@ class Workforce:
         n_due : tasks that could be done at the same time
         n_nodes, seconds : of the run until now
         """
-        if self.works_here and self._has_long_steps:
+        if not self.works_here:
+            return
+        if self._has_long_steps:
             # At the second call: a process takes a second to begin, and this one has heuristics to
             # run meanwhile.
-            if self._n_started:
+            if self._starts is not None:
                 self.scheduler = self.workers
-            self.start_workers(1)
-        elif self.works_here and self.has_several_workers:
-            self._switch_for_a_tree(n_due, n_nodes, seconds)
-
-    def _switch_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
-        """Go over to the workers once all have begun and there is work for two."""
-        grown = n_nodes >= ALONE_NODES and n_due > 1
-        early = seconds < ALONE or self._root_uses_cores
-        if not grown and early:
+            self.start_workers()
             return
-        everybody = grown or seconds >= ALONE_LAST
-        have_begun = self.start_workers(self.n_at_once - (0 if everybody else 1))
-        if n_due > 1 and everybody and have_begun:
+        has_grown = n_due > 1 and (n_nodes >= ALONE_NODES or seconds >= ALONE)
+        if has_grown and self.has_several_workers and self.start_workers():
             self.scheduler = self.workers
 
-    def start_workers(self, n: int) -> bool:
-        """Start the first n workers, which takes a second; return whether they have begun."""
-
-        def next_start() -> Task | None:
-            if self._n_started >= n:
-                return None
-            self._n_started += 1
-            return Task(-self._n_started, _start_worker)
-
-        self.workers.round(next_start, 0.0)
+    def start_workers(self) -> bool:
+        """Start all workers, which takes a second; return whether they have begun."""
+        if self._starts is None:
+            starts = (Task(-number, _start_worker) for number in range(1, self.n_at_once + 1))
+            self._starts = source_of(*starts)
+        self.workers.round(self._starts, 0.0)
         return self.workers.is_idle
 
     def round(self, next_task: TaskSource, seconds: float) -> list[Task] | None:
@@ -183,7 +174,7 @@ class Workforce:
         """End all workers at once; tasks under way are lost."""
         if self._workers is not None:
             self._workers.shutdown()
-        self._workers, self._n_started = None, 0
+        self._workers = self._starts = None
 
 
 def _start_worker() -> None:

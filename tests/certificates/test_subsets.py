@@ -16,7 +16,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.decomposition.bounding import restricted
 from sdpbb.run.solver import resume, solve
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
@@ -121,7 +121,7 @@ def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
         rows = np.flatnonzero(rng.random(instance.n_points) < 0.7)
         if not isinstance(contraction, Contraction) or len(rows) < instance.k:
             continue
-        part = Restriction(instance, is_certified=True).instance(rows)
+        part = restricted(instance, rows)
         whole, own = stated_instance(instance), stated_instance(part)
         with suppress(Rejected):
             (seen,) = parts_of(whole, [rows])

@@ -15,10 +15,15 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.run.decomposition.bounding import SubsetTask, bound_subset
+from sdpbb.run.decomposition.bounding import SubsetTask, bound_subset, restricted, rows_of
 from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.restriction import Restriction, n_across, rows_of
-from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree, restricted_costs, subsets_at
+from sdpbb.run.decomposition.subsets import (
+    SubsetBounds,
+    SubsetTree,
+    level_of,
+    restricted_costs,
+    subsets_at,
+)
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.events import SubsetsBounded, SubsetsChosen
@@ -53,12 +58,12 @@ def test_the_sum_over_subsets_is_at_most_the_optimum(instance, seed):
     firsts = truth.labels[:, contraction.representatives]
     labels = truth.labels[(truth.labels == firsts[:, contraction.block_of]).all(axis=1)]
     tree = random_tree(np.random.default_rng(seed), contraction.n_blocks)
-    restriction, total = Restriction(instance), 0.0
+    total = 0.0
     for subset in subsets_at(tree.depth):
         blocks = tree.blocks(subset)
         if len(rows := rows_of(contraction, blocks)) < instance.k:
             continue
-        part = restriction.instance(rows)
+        part = restricted(instance, rows)
         truths = {k: Truth(replace(part, k=k)) for k in range(1, instance.k + 1)}
         for row in labels[:30]:
             inside = canonical(row[rows])
@@ -102,10 +107,10 @@ def test_costs_of_restrictions(seed):
     tree = random_tree(rng, contraction.n_blocks)
     labels = rng.integers(0, contraction.k, contraction.n_blocks)
     labels[: contraction.k] = np.arange(contraction.k)
-    costs = restricted_costs(
-        contraction.weights, contraction.means, contraction.scatter, labels, tree
-    )
-    for subset in range(1, len(costs)):
+    levels = range(tree.depth + 1)
+    of_levels = [restricted_costs(contraction, labels, tree.subset_of(level)) for level in levels]
+    for subset in range(1, 2 << tree.depth):
+        costs = of_levels[level_of(subset)]
         blocks = tree.blocks(subset)
         if not len(blocks):
             assert costs[subset] == 0.0
@@ -146,7 +151,8 @@ def test_blocks_that_cannot_links_connect_stay_together_if_they_are_few():
     contraction, tree = dealt(Instance(points, 3, cannot_link=chains + path), labels, 2, most=8)
     subset_of = tree.subset_of(2)
     assert all(subset_of[i] == subset_of[j] for i, j in chains)
-    assert 0 < n_across(contraction, subset_of) <= 4
+    i, j = contraction.cannot_link.T
+    assert 0 < (subset_of[i] != subset_of[j]).sum() <= 4
     assert sorted(tree.order) == list(range(200))
 
 
@@ -189,10 +195,9 @@ def test_soft_must_links_count_only_where_subsets_can_be_divided_for_nothing():
     soft = {"soft_must_link": [(0, 1, 5.0), (1, 2, 5.0)], "soft_cannot_link": [(0, 2, 1.0)]}
     instance = Instance(points, 2, **soft)
     assert Truth(instance).optimum == 1.0
-    restriction = Restriction(instance)
-    part = restriction.instance(np.arange(3))
+    part = restricted(instance, np.arange(3))
     assert (len(part.soft_must_link), len(part.soft_cannot_link)) == (0, 1)
-    whole = restriction.instance(np.arange(4))
+    whole = restricted(instance, np.arange(4))
     assert (len(whole.soft_must_link), len(whole.soft_cannot_link)) == (2, 1)
 
 

@@ -45,8 +45,10 @@ def test_subsets_of_skew_data_cost_nearly_the_same():
     labels = np.argmin(
         np.abs(contraction.means[:, :1] - np.quantile(contraction.means, [0.1, 0.4, 0.7, 0.9])), 1
     )
-    of = (contraction.weights, contraction.means, contraction.scatter, labels)
     tree = subset_tree(contraction, labels, 5, 1)
     at_random = SubsetTree(rng.permutation(6400), tree.bounds)
-    spread = [np.std(restricted_costs(*of, each)[32:]) for each in (tree, at_random)]
+    spread = [
+        np.std(restricted_costs(contraction, labels, each.subset_of(5))[32:])
+        for each in (tree, at_random)
+    ]
     assert spread[0] < 0.6 * spread[1]

@@ -21,7 +21,6 @@ from sdpbb.questions.batch.manifest import read_manifest
 from sdpbb.questions.batch.outcome import Row
 from sdpbb.questions.study_folder import open_folder
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.search.trace import read_trace
 from tests.fuzz import valid_files as files
 from tests.fuzz.mutations import mutate, reseal
 
@@ -127,8 +126,9 @@ READERS = {
     "instance": Reader(".txt", instance, lambda _: [*files.PC_SOS_SDP, *files.CCCG]),
     "manifest toml": Reader(".toml", manifest, lambda _: files.MANIFEST_TOML),
     "manifest csv": Reader(".csv", manifest, lambda _: files.MANIFEST_CSV),
-    "checkpoint": Reader("", lambda path, _: read_checkpoint(path), files.checkpoints),
-    "trace": Reader(".json", lambda path, _: read_trace(path), files.traces),
+    "checkpoint": Reader(
+        "", lambda path, _: read_checkpoint(path), lambda p: [*files.checkpoints(p)]
+    ),
     "rows of a batch": Reader(".jsonl", rows, lambda _: files.result_rows()),
 }
 

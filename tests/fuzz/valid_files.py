@@ -146,17 +146,8 @@ def points_parquet() -> list[bytes]:
     return files
 
 
-def checkpoints(folder: Path) -> list[bytes]:
+def checkpoints(folder: Path) -> Iterator[bytes]:
     """Of runs that were left: in the search, at its end, and before it."""
-    return [checkpoint for checkpoint, _ in _run_files(folder)]
-
-
-def traces(folder: Path) -> list[bytes]:
-    """Of the same runs."""
-    return [trace for _, trace in _run_files(folder)]
-
-
-def _run_files(folder: Path) -> Iterator[tuple[bytes, bytes]]:
     import sdpbb
     from sdpbb.bounds.sdp.parameters import SdpParameters
 
@@ -169,9 +160,9 @@ def _run_files(folder: Path) -> Iterator[tuple[bytes, bytes]]:
         (infeasible, sdpbb.SolverParameters()),
     ]
     for number, (instance, parameters) in enumerate(runs):
-        path, trace = folder / f"checkpoint-{number}", sdpbb.Trace()
-        sdpbb.solve(instance, parameters, trace, checkpoint=path)
-        yield path.read_bytes(), trace.to_json().encode()
+        path = folder / f"checkpoint-{number}"
+        sdpbb.solve(instance, parameters, checkpoint=path)
+        yield path.read_bytes()
 
 
 def csv_points() -> list[bytes]:

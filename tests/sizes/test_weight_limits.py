@@ -18,12 +18,10 @@ from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
 from sdpbb.checker.kernel.weights import WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.packing import packed_exactly, packed_greedily
-from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.parameters import DecompositionParameters
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import (
     clusterings,
-    feasible_clusterings,
     optimum,
 )
 
@@ -264,19 +262,3 @@ def test_certified_subsets_leave_weights_out(tmp_path):
     assert result.lower_bound is not None
     assert 0.0 < verdict.lower_bound <= result.objective
     assert result.partition.is_feasible(instance)
-
-
-def test_restrictions_allow_what_the_whole_does():
-    rng = np.random.default_rng(5)
-    weights = rng.uniform(0.5, 2.0, 12)
-    for max_weight in (0.5 * weights.sum(), 0.75 * weights.sum()):
-        instance = Instance(rng.normal(size=(12, 1)), 2, weights=weights, max_weight=max_weight)
-        restriction = Restriction(instance)
-        for rows in (np.arange(12), np.arange(0, 12, 2), np.arange(9)):
-            part = restriction.instance(rows)
-            for labels in feasible_clusterings(instance)[:200]:
-                for quantity in part.rules.quantities:
-                    sums = np.bincount(labels[rows], quantity.linear)
-                    assert sums.max() <= quantity.limits.most
-    heavy = restriction.instance(np.arange(12))
-    assert heavy.limits_weight

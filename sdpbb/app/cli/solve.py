@@ -33,7 +33,7 @@ class RunOutputs(CertifiedOutputs):
         str | None,
         options.option(
             metavar="OUT",
-            help="Bounds over time and the tree as JSON, for 'sdpbb.read_trace' in Python.",
+            help="Bounds over time and the tree as JSON.",
             group=options.OUTPUT,
         ),
     ] = None

@@ -164,12 +164,9 @@ def _subsets(trace: Trace, result: Result) -> Section:
         "the subsets is a bound of the whole: the restriction of a clustering to a subset keeps "
         "the constraints among its points, and the parts of a cluster cost no more than the "
         "cluster. Each subset is the union of smaller ones, and its bound is its own or "
-        "the sum of theirs, whichever is larger."
+        "the sum of theirs, whichever is larger. Constraints between subsets are dropped, and what "
+        "is paid for soft ones is left out: the sum is still a bound."
     )
-    if any(level.n_dropped for level in trace.levels):
-        text += " Cannot-links between subsets are dropped: the sum is still a bound."
-    if result.soft is not None:
-        text += " So are soft constraints between subsets: what is paid for them is left out."
     n_lost = result.statistics.n_lost_subsets
     if n_lost:
         text += (
@@ -177,12 +174,11 @@ def _subsets(trace: Trace, result: Result) -> Section:
             f"{'was' if n_lost == 1 else 'were'} abandoned with the bound known by then."
         )
     upper = math.inf if result.objective is None else result.objective
-    heading = ["Subsets", "Blocks of the largest", "Cannot-links dropped", "Bounded"]
+    heading = ["Subsets", "Blocks of the largest", "Bounded"]
     rows = [
         [
             f"{level.n_subsets:,}",
             f"{level.n_blocks:,}",
-            f"{level.n_dropped:,}",
             f"{level.n_bounded:,}",
             seconds_text(level.ended - level.began),
             rounded_down(level.lower, 10),

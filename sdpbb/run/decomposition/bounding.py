@@ -1,4 +1,4 @@
-"""Bounding of a subset as a search of one node, in slices of time."""
+"""A subset of the points: its instance, and its bounding as a search of one node, in slices."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Contraction, Instance, Partition, SoftPairs
 from sdpbb.problem.checker_rules import stated_instance
+from sdpbb.problem.graph import connected_components
 from sdpbb.run.certificates.proof import Proof, SubsetProof
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.events import NodeEnd
@@ -31,6 +32,81 @@ LARGEST_GAP, LEAST_GAP = 5e-2, 0.25
 # and a little more where the first bound, that of the clustering's dual values, does not do.
 HEURISTIC_ITERATIONS = (1,)
 LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
+
+
+def rows_of(contraction: Contraction, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the points of some blocks, in increasing order."""
+    chosen = np.zeros(contraction.n_blocks, dtype=bool)
+    chosen[blocks] = True
+    return np.flatnonzero(chosen[contraction.block_of])
+
+
+def restricted(whole: Instance, rows: NDArray[np.intp]) -> Instance:
+    """Return the restriction of an instance to points, with what is stated of them alone.
+
+    It is what a checker sees, who knows nothing of what follows from the constraints of others.
+    Whatever clustering keeps the constraints of the instance, its restriction to a subset keeps
+    those of the subset's instance, but that it may have fewer than k clusters. Minimum sizes,
+    listed sizes and limits on weights are dropped.
+
+    For the soft pairs inside of subsets it pays no more than for all. It may have to be divided
+    into k clusters, which costs nothing: where must-links, soft ones included, leave fewer than k
+    components of a subset's points, its soft must-links are dropped; else some cluster has points
+    of several components as long as there are fewer than k clusters.
+
+    rows : (s,) of the points, k or more, in increasing order
+    """
+    place = np.full(whole.n_points, -1, dtype=np.intp)
+    place[rows] = np.arange(len(rows))
+    must_link, cannot_link = (_inside(p, place)[0] for p in (whole.must_link, whole.cannot_link))
+    pairs, is_inside = _inside(whole.soft_must_link.pairs, place)
+    linked = np.concatenate([must_link, pairs])
+    if len(pairs) and int(connected_components(len(rows), linked).max()) + 1 < whole.k:
+        pairs, is_inside = pairs[:0], np.zeros_like(is_inside)
+    apart, are_inside = _inside(whole.soft_cannot_link.pairs, place)
+    each = (constraint.restricted(place) for constraint in whole.cluster_constraints)
+    limits = whole.size_limits
+    return Instance(
+        whole.points[rows],
+        whole.k,
+        must_link=must_link,
+        cannot_link=cannot_link,
+        cluster_constraints=[constraint for constraint in each if constraint is not None],
+        weights=None if whole.weights is None else whole.weights[rows],
+        # A cluster may have few points in a subset, or none, but not more than in all.
+        max_size=None if limits is None else limits.most,
+        soft_must_link=SoftPairs(pairs, whole.soft_must_link.weights[is_inside]),
+        soft_cannot_link=SoftPairs(apart, whole.soft_cannot_link.weights[are_inside]),
+    )
+
+
+def _inside(
+    pairs: NDArray[np.intp], place: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the pairs (p, 2) among some points, by their places there, and which pairs these are.
+
+    place : (n,) of the points, -1 of the others
+    """
+    found = place[pairs]
+    is_inside = np.asarray((found >= 0).all(axis=1))
+    return found[is_inside], is_inside
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetSearch:
+    """Search whose only node is a subset, as far as it has come: what a slice changes.
+
+    search : its statistics are those of the last slice
+    proof : of what is proven of the subset, if the run is certified
+    """
+
+    search: Search
+    proof: SubsetProof | None = None
+
+    @property
+    def lower(self) -> float:
+        """Bound proven for the subset; inf if no clustering keeps its constraints."""
+        return self.search.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,23 +174,6 @@ class SubsetTask:
         saved = 1.0 - upper / self.given if 0.0 < self.given < math.inf else 0.0
         gap = max(ACCURACY * (self.loss + saved), LEAST_GAP * self.gap)
         return Tolerances(min(gap, LARGEST_GAP))
-
-
-@dataclass(frozen=True, eq=False)
-class SubsetSearch:
-    """Search whose only node is a subset, as far as it has come: what a worker returns.
-
-    search : its statistics are those of the last slice
-    proof : of what is proven of the subset, if the run is certified
-    """
-
-    search: Search
-    proof: SubsetProof | None = None
-
-    @property
-    def lower(self) -> float:
-        """Bound proven for the subset; inf if no clustering keeps its constraints."""
-        return self.search.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
 
 
 def bound_subset(task: SubsetTask, subset: SubsetSearch, budget: Budget) -> SubsetSearch:

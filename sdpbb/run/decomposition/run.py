@@ -17,11 +17,16 @@ from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contrac
 from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.run.checkpoint import RunState
-from sdpbb.run.decomposition.bounding import SubsetSearch, SubsetTask, bound_subset
+from sdpbb.run.decomposition.bounding import (
+    SubsetSearch,
+    SubsetTask,
+    bound_subset,
+    restricted,
+    rows_of,
+)
 from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.restriction import Restriction, n_across, rows_of
 from sdpbb.run.decomposition.root import Root
-from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree, restricted_costs
+from sdpbb.run.decomposition.subsets import SubsetBounds, restricted_costs
 from sdpbb.runtime.executors.scheduler import Task
 from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
 from sdpbb.search.limits import Budget
@@ -56,168 +61,6 @@ SLICE_SHARE = 0.5
 BETWEEN_SUMS = 0.25
 
 
-@dataclass(eq=False)
-class Decomposition:
-    """Decomposition of a root, with all that the bounding of its subsets needs.
-
-    root : is raised
-    run : state of the run, whose subsets are set. The points of its instance are dealt out before
-        equal ones are joined, as they are in that of the root: what is heavy is then shared among
-        subsets
-    bounding : of the subsets
-    workforce : of the run
-    free_mebibytes : memory for all subsets that are bounded at the same time
-    """
-
-    root: Root
-    run: RunState
-    bounding: BoundingMethod[Any]
-    workforce: Workforce
-    free_mebibytes: float
-
-    def prepare(self) -> None:
-        """Contract what is dealt out, and start the workers, which takes seconds.
-
-        Raises
-        ------
-        ParameterError
-            If no certificate can hold what would be proven.
-        """
-        instance, sizes = self.run.instance, self.run.parameters.decomposition
-        is_joined = self.root.context.instance is not instance
-        dealt = contract(instance) if is_joined else self.root.contraction
-        assert isinstance(dealt, Contraction)  # as that of the root is one
-        self._dealt, self._is_certified = dealt, self.root.context.keeps_evidence
-        self._restriction = Restriction(instance, self._is_certified)
-        # Blocks of the smallest subsets, about; and the depth of their tree, 0 if there are none.
-        self._smallest = max(sizes.smallest, sizes.per_cluster * instance.k)
-        self._depth = max(0, round(math.log2(dealt.n_blocks / self._smallest)))
-        if self._depth == 0:
-            return
-        size = self._evidence_mebibytes(self._smallest)
-        if self.run.subsets is None and size > LARGEST_FILE:
-            raise ParameterError(
-                f"certificate = ...: not possible, as the proof takes {size:,.0f} MiB, and a "
-                f"certificate holds {LARGEST_FILE:,.0f}"
-            )
-        if self.workforce.has_several_workers:
-            self.workforce.start_workers(self.workforce.n_at_once)
-
-    def bound(self) -> Termination | None:
-        """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
-
-        Return the limit. The best clustering that is known says how blocks are dealt out.
-        """
-        root = self.root
-        if self.run.subsets is None:
-            self.run.subsets = self._dealt_out()
-        state = self.run.subsets
-        if state is None:
-            return None
-        if state.is_infeasible:  # known when the run was left
-            root.take(state)
-        while root.is_open and state.level > 0:
-            limit = Level(self, state).bound()
-            if limit is not None:
-                return limit
-            if root.is_open:
-                self._go_up(state)
-        nothing_fits = root.is_open and root.context.is_without_bound
-        return Termination.MEMORY_LIMIT if nothing_fits else None
-
-    def _dealt_out(self) -> SubsetBounds | None:
-        """Deal the blocks out; return the subsets, with nothing proven; None if there are none."""
-        has_ended = not self.root.is_open or self.root.limits.urgent() is not None
-        if has_ended or self._depth == 0 or not self._holds_evidence(self._smallest):
-            return None
-        most_linked = max(1, int(LINKED * self._smallest))
-        tree = subset_tree(self._dealt, self._labels, self._depth, most_linked)
-        return SubsetBounds(tree, self._depth, proofs={} if self._is_certified else None)
-
-    @property
-    def _labels(self) -> NDArray[np.intp]:
-        """Labels of the blocks that are dealt out, of the best clustering known."""
-        return self.root.labels[self._dealt.representatives]
-
-    def costs(self, tree: SubsetTree) -> NDArray[np.float64]:
-        """Return the costs of the restrictions of the best clustering to the subsets, about."""
-        dealt = self._dealt
-        return restricted_costs(dealt.weights, dealt.means, dealt.scatter, self._labels, tree)
-
-    def chosen(self, state: SubsetBounds) -> SubsetsChosen:
-        """Return the event that tells of the present level."""
-        return SubsetsChosen(
-            seconds=self.root.limits.seconds,
-            n_subsets=len(state.todo(state.level)),
-            n_blocks=int(state.tree.n_blocks(state.level).max()),
-            n_dropped=n_across(self._dealt, state.tree.subset_of(state.level)),
-        )
-
-    def task(self, blocks: NDArray[np.intp], loss: float) -> tuple[SubsetTask, SubsetSearch] | None:
-        """Return a subset to bound, and its search; None if it has fewer than k blocks.
-
-        "k clusters or fewer" is not "exactly k" then.
-
-        loss : share of its cost that a clustering loses when it is restricted to the subsets
-        """
-        if len(blocks) < self.run.instance.k:
-            return None
-        rows = rows_of(self._dealt, blocks)
-        stated = self._restriction.instance(rows)
-        instance = join_equal_points(stated)
-        contraction = contract(instance)
-        too_few = InfeasibilityKind.TOO_FEW_BLOCKS
-        if isinstance(contraction, Infeasibility) and contraction.kind is too_few:
-            return None
-        proof = None
-        if self._is_certified:
-            proof = SubsetProof(rows.astype(np.int32), equal_points(stated))
-        labels = self.root.search.tree.labels
-        own = None if labels is None else labels[rows]
-        return SubsetTask.of(instance, own, self.bounding, loss, self.root.context, proof)
-
-    def _go_up(self, state: SubsetBounds) -> None:
-        """Choose the next level."""
-        level = next_level(state, self.root.seconds_left, self.workforce.n_at_once)
-        while level < state.level and not self._fits(state, level):
-            level += 1
-        # Where no larger subset fits, there is nothing left to do but the whole.
-        state.level = 0 if level == state.level else level
-
-    def _fits(self, state: SubsetBounds, level: int) -> bool:
-        """Return whether the subsets of a level are neither too large nor take too much memory."""
-        if level == 0:
-            return not self.root.context.is_without_bound
-        most = int(state.tree.n_blocks(level).max())
-        if most > self.run.parameters.decomposition.largest or not self._holds_evidence(most):
-            return False
-        return self.most_tasks(state, level) > 0
-
-    def most_tasks(self, state: SubsetBounds, level: int) -> int:
-        """Return how many subsets of a level this machine's memory holds at the same time."""
-        blocks = state.tree.blocks((1 << level) + int(np.argmax(state.tree.n_blocks(level))))
-        if len(blocks) < self.run.instance.k:
-            return UNLIMITED
-        largest = self._restriction.instance(rows_of(self._dealt, blocks))
-        contraction = contract(join_equal_points(largest))
-        if isinstance(contraction, Infeasibility):
-            return UNLIMITED
-        copies = matrices_mebibytes(COPIES, contraction.n_blocks)
-        return int(self.free_mebibytes / (self.bounding.mebibytes(contraction) + copies))
-
-    def _holds_evidence(self, most: int) -> bool:
-        """Return whether the evidence of subsets of at most this many blocks fits the memory."""
-        largest = min(LARGEST_FILE, EVIDENCE * self.free_mebibytes)
-        return not self._is_certified or self._evidence_mebibytes(most) <= largest
-
-    def _evidence_mebibytes(self, most: int) -> float:
-        """Return the size of the evidence that is kept of subsets of at most this many blocks.
-
-        It is a triangle of single-precision numbers for each.
-        """
-        return 2.0 * self._dealt.n_blocks * most / 2**20 if self._is_certified else 0.0
-
-
 @dataclass
 class _Running:
     """Subset that is being bounded.
@@ -232,31 +75,105 @@ class _Running:
     began: float = 0.0
 
 
-class Level(TaskRounds):
-    """Subsets of a level as a source of tasks, each of which is bounded in slices of time."""
+class Decomposition(TaskRounds):
+    """Decomposition of a root: bounds of subsets, level by level, each a source of tasks.
 
-    def __init__(self, decomposition: Decomposition, bounds: SubsetBounds) -> None:
-        """bounds : are raised, and the root with them to their sum"""
-        root, workforce, level = decomposition.root, decomposition.workforce, bounds.level
+    A task is a slice of time in which a subset is bounded.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        run: RunState,
+        bounding: BoundingMethod[Any],
+        workforce: Workforce,
+        free_mebibytes: float,
+    ) -> None:
+        """Contract what is dealt out, and start the workers, which takes seconds.
+
+        Parameters
+        ----------
+        root : is raised
+        run : state of the run, whose subsets are set. The points of its instance are dealt out
+            before equal ones are joined, as they are in that of the root: what is heavy is then
+            shared among subsets
+        bounding : of the subsets
+        workforce : of the run
+        free_mebibytes : memory for all subsets that are bounded at the same time
+
+        Raises
+        ------
+        ParameterError
+            If no certificate can hold what would be proven.
+        """
         super().__init__(root.limits, workforce)
-        self._decomposition, self._root, self._bounds = decomposition, root, bounds
-        self._chosen = decomposition.chosen(bounds)
-        workforce.choose_for_subsets(
-            self._chosen.n_blocks > decomposition.bounding.most_blocks_here
-        )
-        # Tasks at the same time, which the memory of this machine holds.
-        shares_memory = not (workforce.works_here or workforce.is_given)
-        most = decomposition.most_tasks(bounds, level) if shares_memory else UNLIMITED
-        self._most_tasks = max(1, most)
-        costs = decomposition.costs(bounds.tree)
-        whole, parts = float(costs[1]), float(costs[1 << level : 2 << level].sum())
-        self._loss = max(0.0, 1.0 - parts / whole) if whole > 0.0 else 0.0
-        self._todo = deque(in_order(bounds, costs))
+        self._root, self._run, self._bounding = root, run, bounding
+        self._free_mebibytes = free_mebibytes
+        sizes, is_joined = run.parameters.decomposition, root.context.instance is not run.instance
+        dealt = contract(run.instance) if is_joined else root.contraction
+        assert isinstance(dealt, Contraction)  # as that of the root is one
+        self._dealt, self._is_certified = dealt, root.context.keeps_evidence
+        # Blocks of the smallest subsets, about; and the depth of their tree, 0 if there are none.
+        self._smallest = max(sizes.smallest, sizes.per_cluster * run.instance.k)
+        self._depth = max(0, round(math.log2(dealt.n_blocks / self._smallest)))
+        self._todo: deque[int] = deque()
         self._ready: deque[_Running] = deque()
+        if self._depth == 0:
+            return
+        size = self._evidence_mebibytes(self._smallest)
+        if run.subsets is None and size > LARGEST_FILE:
+            raise ParameterError(
+                f"certificate = ...: not possible, as the proof takes {size:,.0f} MiB, and a "
+                f"certificate holds {LARGEST_FILE:,.0f}"
+            )
+        if workforce.has_several_workers:
+            workforce.start_workers()
 
     def bound(self) -> Termination | None:
-        """Bound the subsets until all are, or the root is closed; return the limit reached."""
-        root, bounds, reporter, chosen = self._root, self._bounds, self._root.reporter, self._chosen
+        """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
+
+        Return the limit. The best clustering that is known says how blocks are dealt out.
+        """
+        root = self._root
+        if self._run.subsets is None:
+            self._run.subsets = self._dealt_out()
+        if self._run.subsets is None:
+            return None
+        bounds = self._bounds
+        if bounds.is_infeasible:  # known when the run was left
+            root.take(bounds)
+        while root.is_open and bounds.level > 0:
+            limit = self._bound_level()
+            if limit is not None:
+                return limit
+            if root.is_open:
+                self._go_up()
+        nothing_fits = root.is_open and root.context.is_without_bound
+        return Termination.MEMORY_LIMIT if nothing_fits else None
+
+    def _dealt_out(self) -> SubsetBounds | None:
+        """Deal the blocks out; return the subsets, with nothing proven; None if there are none."""
+        has_ended = not self._root.is_open or self._root.limits.urgent() is not None
+        if has_ended or self._depth == 0 or not self._holds_evidence(self._smallest):
+            return None
+        most_linked = max(1, int(LINKED * self._smallest))
+        tree = subset_tree(self._dealt, self._labels, self._depth, most_linked)
+        return SubsetBounds(tree, self._depth, proofs={} if self._is_certified else None)
+
+    @property
+    def _bounds(self) -> SubsetBounds:
+        assert self._run.subsets is not None
+        return self._run.subsets
+
+    @property
+    def _labels(self) -> NDArray[np.intp]:
+        """Labels of the blocks that are dealt out, of the best clustering known."""
+        return self._root.labels[self._dealt.representatives]
+
+    def _bound_level(self) -> Termination | None:
+        """Bound the subsets of a level, or close the root on the way; return the limit reached."""
+        root, bounds, reporter = self._root, self._bounds, self._root.reporter
+        chosen = self._begin_level()
         reporter.tell(chosen)
         summed_at, is_over = self.seconds, False
         for tasks in self.rounds():
@@ -264,7 +181,8 @@ class Level(TaskRounds):
                 self._take(running, task)
             if not tasks:  # all workers are busy
                 self._prepare(self._workforce.n_at_once)
-            reporter.subsets = self._n_bounded, chosen.n_subsets
+            n_bounded = chosen.n_subsets - len(bounds.todo(bounds.level))
+            reporter.subsets = n_bounded, chosen.n_subsets
             if self.seconds >= summed_at + BETWEEN_SUMS and not bounds.is_infeasible:
                 summed_at = self.seconds
                 root.raise_to(bounds.total())
@@ -276,13 +194,28 @@ class Level(TaskRounds):
         root.take(bounds)
         reporter.subsets = None
         if not bounds.is_infeasible:
-            told = SubsetsBounded(chosen, self.seconds, self._n_bounded, bounds.total())
-            reporter.tell(told)
+            n_bounded = chosen.n_subsets - len(bounds.todo(bounds.level))
+            done = chosen.n_subsets, n_bounded, chosen.n_blocks, chosen.seconds, self.seconds
+            reporter.tell(SubsetsBounded(*done, bounds.total()))
         return None if is_over else self.limit
 
-    @property
-    def _n_bounded(self) -> int:
-        return self._chosen.n_subsets - len(self._bounds.todo(self._bounds.level))
+    def _begin_level(self) -> SubsetsChosen:
+        """Choose the workers of a level and the order of its subsets; return its event."""
+        bounds, workforce, labels = self._bounds, self._workforce, self._labels
+        todo, tree = bounds.todo(bounds.level), bounds.tree
+        largest = int(tree.n_blocks(bounds.level).max())
+        chosen = SubsetsChosen(self.seconds, len(todo), largest)
+        workforce.choose_for_subsets(largest > self._bounding.most_blocks_here)
+        # Tasks at the same time, which the memory of this machine holds.
+        shares_memory = not (workforce.works_here or workforce.is_given)
+        self._most_tasks = max(1, self._n_that_fit(bounds.level)) if shares_memory else UNLIMITED
+        whole = float(restricted_costs(self._dealt, labels, tree.subset_of(0))[1])
+        costs = restricted_costs(self._dealt, labels, tree.subset_of(bounds.level))
+        self._loss = max(0.0, 1.0 - float(costs.sum()) / whole) if whole > 0.0 else 0.0
+        # The largest gaps come first.
+        gaps = costs[todo] - bounds.of_each()[todo]
+        self._todo = deque(np.array(todo, np.intp)[np.argsort(-gaps, kind="stable")].tolist())
+        return chosen
 
     def _next_task(self) -> Task | None:
         """Return a slice of the next subset; None if there is none, or memory holds no more."""
@@ -301,11 +234,32 @@ class Level(TaskRounds):
         """Prepare subsets until some are ready to be bounded, if enough remain."""
         while self._todo and len(self._ready) < count:
             subset = self._todo.popleft()
-            made = self._decomposition.task(self._bounds.tree.blocks(subset), self._loss)
+            made = self._task(self._bounds.tree.blocks(subset))
             if made is None:
                 self._bounds.is_done[subset] = True
             else:
                 self._ready.append(_Running(subset, *made))
+
+    def _task(self, blocks: NDArray[np.intp]) -> tuple[SubsetTask, SubsetSearch] | None:
+        """Return a subset to bound, and its search; None if it has fewer than k blocks.
+
+        "k clusters or fewer" is not "exactly k" then.
+        """
+        if len(blocks) < self._run.instance.k:
+            return None
+        rows, root = rows_of(self._dealt, blocks), self._root
+        stated = restricted(self._run.instance, rows)
+        instance = join_equal_points(stated)
+        contraction = contract(instance)
+        too_few = InfeasibilityKind.TOO_FEW_BLOCKS
+        if isinstance(contraction, Infeasibility) and contraction.kind is too_few:
+            return None
+        proof = None
+        if self._is_certified:
+            proof = SubsetProof(rows.astype(np.int32), equal_points(stated))
+        labels = root.search.tree.labels
+        own = None if labels is None else labels[rows]
+        return SubsetTask.of(instance, own, self._bounding, self._loss, root.context, proof)
 
     def _budget(self, running: _Running) -> Budget:
         """Return the budget of the next slice of a subset."""
@@ -350,6 +304,49 @@ class Level(TaskRounds):
         mean = self._bounds.mean_seconds(self._bounds.level)
         return max(PATIENCE, SECONDS_FACTOR * mean) if mean > 0.0 else math.inf
 
+    def _go_up(self) -> None:
+        """Choose the next level."""
+        bounds = self._bounds
+        level = next_level(bounds, self._root.seconds_left, self._workforce.n_at_once)
+        while level < bounds.level and not self._fits(level):
+            level += 1
+        # Where no larger subset fits, there is nothing left to do but the whole.
+        bounds.level = 0 if level == bounds.level else level
+
+    def _fits(self, level: int) -> bool:
+        """Return whether the subsets of a level are neither too large nor take too much memory."""
+        if level == 0:
+            return not self._root.context.is_without_bound
+        most = int(self._bounds.tree.n_blocks(level).max())
+        if most > self._run.parameters.decomposition.largest or not self._holds_evidence(most):
+            return False
+        return self._n_that_fit(level) > 0
+
+    def _n_that_fit(self, level: int) -> int:
+        """Return how many subsets of a level this machine's memory holds at the same time."""
+        tree = self._bounds.tree
+        blocks = tree.blocks((1 << level) + int(np.argmax(tree.n_blocks(level))))
+        if len(blocks) < self._run.instance.k:
+            return UNLIMITED
+        largest = restricted(self._run.instance, rows_of(self._dealt, blocks))
+        contraction = contract(join_equal_points(largest))
+        if isinstance(contraction, Infeasibility):
+            return UNLIMITED
+        copies = matrices_mebibytes(COPIES, contraction.n_blocks)
+        return int(self._free_mebibytes / (self._bounding.mebibytes(contraction) + copies))
+
+    def _holds_evidence(self, most: int) -> bool:
+        """Return whether the evidence of subsets of at most this many blocks fits the memory."""
+        largest = min(LARGEST_FILE, EVIDENCE * self._free_mebibytes)
+        return not self._is_certified or self._evidence_mebibytes(most) <= largest
+
+    def _evidence_mebibytes(self, most: int) -> float:
+        """Return the size of the evidence that is kept of subsets of at most this many blocks.
+
+        It is a triangle of single-precision numbers for each.
+        """
+        return 2.0 * self._dealt.n_blocks * most / 2**20 if self._is_certified else 0.0
+
 
 def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int:
     """Return the level to bound after the present one: of subsets of twice the blocks or more.
@@ -377,13 +374,3 @@ def predicted_seconds(bounds: SubsetBounds, level: int) -> float:
         earlier, less = before[0]
         power = math.log2(seconds / less) / (earlier - last)
     return float(seconds * 2.0 ** ((last - level) * min(max(power, LEAST_POWER), MOST_POWER)))
-
-
-def in_order(bounds: SubsetBounds, costs: NDArray[np.float64]) -> list[int]:
-    """Return the subsets of the present level that are left, those with the largest gaps first.
-
-    costs : of the clustering's restrictions to the subsets
-    """
-    todo = np.array(bounds.todo(bounds.level), dtype=np.intp)
-    gaps = costs[todo] - bounds.of_each()[todo]
-    return [int(subset) for subset in todo[np.argsort(-gaps, kind="stable")]]

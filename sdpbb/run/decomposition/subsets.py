@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.problem import Contraction
 from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.runtime.archive.stored import stored
 
@@ -158,32 +159,19 @@ class SubsetBounds:
 
 
 def restricted_costs(
-    weights: NDArray[np.float64],
-    means: NDArray[np.float64],
-    scatter: NDArray[np.float64],
-    labels: NDArray[np.intp],
-    tree: SubsetTree,
+    contraction: Contraction, labels: NDArray[np.intp], subset_of: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Return the costs of the restrictions of a clustering to the subsets of a tree, about.
+    """Return the costs of the restrictions of a clustering to the subsets of a level; about.
 
-    weights, means, scatter : of the blocks, as a `Contraction` has them
-    labels : (m,) of the blocks
+    They stand at the numbers of the subsets.
+
+    labels, subset_of : (m,) of the blocks
     """
-    n_leaves = len(tree.bounds) - 1
-    leaf = tree.subset_of(tree.depth) - n_leaves
-    k = int(labels.max()) + 1
-    at = leaf * k + labels
-    shape = (n_leaves, k)
-    weight = np.bincount(at, weights, n_leaves * k).reshape(shape)
-    columns = [np.bincount(at, weights * column, n_leaves * k) for column in means.T]
-    sums = np.array(columns).T.reshape(n_leaves, k, means.shape[1])
-    squares = np.bincount(leaf, scatter + weights * (means**2).sum(axis=1), n_leaves)
-    costs = np.full(2 * n_leaves, np.nan)
-    while True:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            centred = np.where(weight > 0, (sums**2).sum(axis=2) / weight, 0.0)
-        costs[len(squares) : 2 * len(squares)] = squares - centred.sum(axis=1)
-        if len(squares) == 1:
-            return costs
-        weight, sums = weight[::2] + weight[1::2], sums[::2] + sums[1::2]
-        squares = squares[::2] + squares[1::2]
+    k, n = int(labels.max()) + 1, 1 << int(subset_of.max()).bit_length()
+    part, weights, means = subset_of * k + labels, contraction.weights, contraction.means
+    weight = np.bincount(part, weights, n * k)
+    sums = np.array([np.bincount(part, weights * column, n * k) for column in means.T])
+    squares = contraction.scatter + weights * (means**2).sum(axis=1)
+    of_means = (sums**2).sum(axis=0) / np.where(weight > 0.0, weight, 1.0)
+    costs: NDArray[np.float64] = np.bincount(subset_of, squares, n)
+    return costs - of_means.reshape(n, k).sum(axis=1)
