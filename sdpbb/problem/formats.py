@@ -50,6 +50,7 @@ from typing import Unpack
 
 from sdpbb.problem.files.constraint_formats import (
     CONSTRAINT_FORMATS,
+    ConstraintFormat,
     constraints_text,
     read_constraints,
     write_constraints,
@@ -63,7 +64,6 @@ from sdpbb.problem.files.labels import (
     write_labels,
 )
 from sdpbb.problem.files.points import read_points, write_points
-from sdpbb.problem.files.stated import ConstraintFormat
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.table import PointTable
 from sdpbb.runtime.files import FilePath

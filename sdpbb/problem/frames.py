@@ -1,16 +1,18 @@
-"""Points of data frames of pandas and polars, with the names of their rows and columns."""
+"""Points and values of data frames: pandas, polars and pyarrow, with the names of their rows."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
+from sdpbb.problem.origin import Origin
 from sdpbb.problem.table import (
     ADVICE,
     DROPPED,
@@ -19,54 +21,15 @@ from sdpbb.problem.table import (
     check_columns,
     checked_names,
     hint_at_similar,
+    names_by_index,
     quoted,
 )
+from sdpbb.problem.textfile import first_of, shown
 from sdpbb.runtime.reading import Reading
-from sdpbb.runtime.values import is_missing
+from sdpbb.runtime.values import counted, is_missing
 
-_WEIGHTS = "numbers above 0, as these are the weights"
-
-
-def table_of_frame(frame: Any, reading: Reading) -> PointTable:
-    """Return the points of a data frame; missing values are nan.
-
-    Parameters
-    ----------
-    frame : of pandas or polars (see `is_frame`)
-    reading : its columns. Without an index_column a pandas frame's own index names the rows,
-        unless it merely counts from 0. The column of weights is one of the features here
-
-    Raises
-    ------
-    InstanceError
-        Naming the column and row at fault.
-    """
-    columns = columns_of(frame)
-    row_names, name_problem, index_name = _row_names(frame, reading.index_column, columns)
-    roles = Roles.of(columns, reading, "")
-    names = tuple(str(columns[at]) for at in roles.features)
-    points = np.empty((len(frame), len(names)))
-    for j, at in enumerate(roles.features):
-        expected = _WEIGHTS
-        if names[j] != reading.weight_column:
-            expected = f"numbers{ADVICE}"
-        points[:, j] = _floats(column_of(frame, at), columns[at], expected)
-    classes = None if roles.classes is None else _values(column_of(frame, roles.classes))
-    categories = {
-        str(columns[at]): [
-            "" if is_missing(value) else str(value) for value in _values(column_of(frame, at))
-        ]
-        for at in roles.categories
-    }
-    return PointTable(
-        points,
-        row_names=row_names,
-        name_problem=name_problem,
-        feature_names=names,
-        index_name=index_name,
-        known_classes=classes,
-        categories=categories,
-    )
+# Names that a message lists.
+SHOWN = 3
 
 
 def is_frame(values: object) -> bool:
@@ -76,6 +39,51 @@ def is_frame(values: object) -> bool:
     """
     kind = type(values)
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] in ("pandas", "polars")
+
+
+def table_of_frame(frame: Any, reading: Reading, n_index: int = 0, where: str = "") -> PointTable:
+    """Return the points of a data frame; missing values are nan.
+
+    Parameters
+    ----------
+    frame : of pandas or polars (see `is_frame`), or a table of pyarrow
+    reading : its columns. Without an index_column a pandas frame's own index names the rows,
+        unless it merely counts from 0. The column of weights is one of the features here
+    n_index : number of the first columns that are an index, and no features; one names the rows
+    where : what notes begin with
+
+    Raises
+    ------
+    InstanceError
+        Naming the column and row at fault.
+    """
+    columns = columns_of(frame)
+    roles = Roles.of(columns, reading, "", n_index)
+    names = tuple(str(columns[at]) for at in roles.features)
+    points = np.empty((len(frame), len(names)))
+    for j, at in enumerate(roles.features):
+        is_weight = names[j] == reading.weight_column
+        use = "numbers above 0, as these are the weights" if is_weight else f"numbers{ADVICE}"
+        points[:, j] = _floats(column_of(frame, at), columns[at], use)
+    values = {at: _values(column_of(frame, at)) for at in roles.texts}
+    if roles.index is None or reading.index_column is not None:
+        row_names, name_problem, index_name = _row_names(frame, reading.index_column, columns)
+    else:
+        index_name, name_problem = str(columns[roles.index]), ""
+        says = f"{where}column 1 ({shown(index_name)}) is an index"
+        row_names = names_by_index(values[roles.index], says)
+    return PointTable(
+        points,
+        row_names=row_names,
+        name_problem=name_problem,
+        feature_names=names,
+        index_name=index_name,
+        known_classes=None if roles.classes is None else values[roles.classes],
+        categories={
+            str(columns[at]): ["" if is_missing(value) else str(value) for value in values[at]]
+            for at in roles.categories
+        },
+    )
 
 
 def check_numbers(frame: Any, positions: Iterable[int], remedy: str) -> None:
@@ -152,12 +160,14 @@ def _rows_of(entries: Iterable[Any]) -> Iterator[Any]:
 
 def columns_of(frame: Any) -> list[Hashable]:
     """Return the names of the columns; several may have the same one."""
-    return list(frame.columns)
+    return list(frame.columns if is_frame(frame) else frame.column_names)
 
 
 def column_of(frame: Any, at: int) -> Any:
     """Return the column at a position."""
-    return frame.iloc[:, at] if hasattr(frame, "iloc") else frame.to_series(at)
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, at]
+    return frame.to_series(at) if hasattr(frame, "to_series") else frame.column(at)
 
 
 def _row_names(
@@ -166,7 +176,7 @@ def _row_names(
     """Return the names of the rows, why the index does not give them, and what it is called."""
     if index_column is not None:
         check_columns(columns, [("index_column", index_column)])
-        names = _values(frame[index_column])
+        names = _values(column_of(frame, columns.index(index_column)))
         return checked_names(names, f"index_column = {index_column!r}"), "", index_column
     index = getattr(frame, "index", None)
     if index is None or merely_counts(index):
@@ -185,16 +195,12 @@ def merely_counts(index: Any) -> bool:
 
 
 def _values(series: Any) -> list[Any]:
-    """Return a column of pandas or polars as a list."""
-    values: list[Any] = series.to_list()
+    """Return a column as a list."""
+    values: list[Any] = (getattr(series, "to_list", None) or series.to_pylist)()
     return values
 
 
-def _floats(
-    series: Any,
-    column: Hashable,
-    expected: str,
-) -> NDArray[np.float64]:
+def _floats(series: Any, column: Hashable, expected: str) -> NDArray[np.float64]:
     """Return a column as floats (n,); missing values are nan.
 
     expected : what messages say would be right
@@ -213,3 +219,121 @@ def _floats(
                 f"points: column {column!r} holds {quoted(value)} in row {row}; expected {expected}"
             )
     return result
+
+
+def in_row_order(
+    values: Any, n_points: int, origin: Origin, argument: str = "labels", partial: bool = False
+) -> Any:
+    """Return values of the rows, such as labels, in the order of the points.
+
+    A pandas series goes by its index where the rows of the points have names, those of the index of
+    a frame or of its index_column: the same names in any order. All others go by position. Where
+    rows of the data are left out, values may be of all rows.
+
+    Parameters
+    ----------
+    values : of any type; checked no further
+    n_points : the number of points
+    origin : what the rows are called
+    argument : what messages call the values
+    partial : whether a series may lack rows, whose values are None then
+
+    Raises
+    ------
+    InstanceError
+        If the index of a series repeats names, or does not have the names of the points.
+    """
+    if type(values).__name__ == "Series" and hasattr(values, "iloc"):
+        names = _names_of_rows(values.index, origin, argument)
+        if names is not None:
+            wanted, known, are_text = names
+            found = list(map(str, values.index)) if are_text else list(values.index)
+            advice = f", or {argument}.to_numpy(), which goes by position"
+            order = positions(found, wanted, known, argument, partial, advice)
+            if -1 not in order:
+                return values.iloc[order]
+            return [None if at < 0 else values.iloc[at] for at in order]
+        values = values.array
+    return origin.of_points(values, n_points) if hasattr(values, "__len__") else values
+
+
+def note_noise(n_noise: int, n: int, where: str) -> None:
+    """Note that labels -1, which other tools give to noise and to unknown rows, are a cluster.
+
+    Warns
+    -----
+    InstanceNote
+        If n_noise of the n labels are -1.
+    """
+    if n_noise:
+        warn_caller(
+            f"{where}: {n_noise} of {n} labels are -1, and these rows are one cluster; leave the "
+            "rows out if they are in no cluster",
+            InstanceNote,
+        )
+
+
+def _names_of_rows(
+    index: Any, origin: Origin, argument: str
+) -> tuple[list[Any], set[Any], bool] | None:
+    """Return what the index of a series is compared with; None to go by position.
+
+    These are the names of the points and of all rows, and whether they are no more than text.
+    """
+    column = origin.row_names
+    counts = origin.data_index is None or merely_counts(origin.data_index)
+    if origin.data_index is not None:
+        if index.equals(origin.data_index) or index.equals(origin.index):
+            return None
+        if merely_counts(index):  # of no names: whether they are numbers of rows is not certain
+            raise InstanceError(
+                f"{argument}: their index only counts, and differs from the index of the points; "
+                f"expected the index of the points, or {argument}.to_numpy(), which goes by "
+                "position"
+            )
+        if column is None or not counts or set(map(str, index)).isdisjoint(column):
+            return list(origin.index), set(origin.data_index), False
+    if column is None or merely_counts(index):
+        return None
+    return list(column), {*column, *origin.dropped_rows}, True
+
+
+def positions(
+    found: Sequence[Any],
+    wanted: Sequence[Any],
+    known: Collection[Any],
+    argument: str,
+    partial: bool = False,
+    advice: str = "",
+) -> list[int]:
+    """Return the positions, among the names found, of the names of the points; -1 for none.
+
+    known : names of all rows, also of those that are left out
+    argument : what messages call the values
+    partial : whether there may be none for a point
+    advice : end of messages
+
+    Raises
+    ------
+    InstanceError
+        If a name repeats, is not known, or, unless partial, is lacking.
+    """
+    at = {name: position for position, name in enumerate(found)}
+    lacking = [name for name in wanted if name not in at]
+    others = [name for name in found if name not in known]
+    for names in (found, wanted):
+        name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+        if times > 1:
+            raise InstanceError(
+                f"{argument}: {times} rows are called {quoted(name)}; expected different names"
+                f"{advice}"
+            )
+    if others or (lacking and not partial):
+        says = "none for" if not others else "the points do not have"
+        names = others or lacking
+        raise InstanceError(
+            f"{argument}: {says} {len(names)} ({first_of(map(quoted, names), SHOWN)}) of "
+            f"{counted(len(found if others else wanted), 'row')}; expected one for each row, by "
+            f"the names of the points{advice}"
+        )
+    return [at.get(name, -1) for name in wanted]

@@ -26,12 +26,11 @@ from sdpbb.problem.checks import (
 from sdpbb.problem.class_sizes import Sizes, StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
-from sdpbb.problem.frames import is_frame
+from sdpbb.problem.frames import in_row_order, is_frame
 from sdpbb.problem.geometry import is_sparse
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.rules import ConstraintForms, check_rows
 from sdpbb.problem.sources import Constructors, InstanceArguments, arguments_of
 from sdpbb.problem.textfile import first_of

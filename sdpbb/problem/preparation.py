@@ -19,11 +19,10 @@ from sdpbb.problem.checks import (
     checked_weights,
 )
 from sdpbb.problem.files.labels import read_classes
-from sdpbb.problem.frames import is_frame, table_of_frame
+from sdpbb.problem.frames import in_row_order, is_frame, table_of_frame
 from sdpbb.problem.geometry import MATRICES, dense, on_the_sphere, points_of_matrix
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Scaling, dominant_column
-from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.table import REMEDY, PointTable, quoted
 from sdpbb.problem.textfile import first_of, is_missing_word, shown
 from sdpbb.runtime.declaration import wrong
@@ -49,7 +48,7 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
     arguments : those of reading (`sdpbb.runtime.reading.TableArguments`), and weights (n,) of the
         points, where no column holds them; others say nothing here. known_classes are (n,), or the
         column or the file that holds them. A series goes by its index
-        (`sdpbb.problem.row_values`), and one of classes may lack rows
+        (`sdpbb.problem.frames`), and one of classes may lack rows
 
     Raises
     ------

@@ -10,7 +10,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.errors import InstanceError, InstanceNote, warn_caller
+from sdpbb.errors import InstanceError, InstanceNote, ParameterError, warn_caller
 from sdpbb.problem.checks import (
     OF_ONE_K,
     checked_points,
@@ -26,7 +26,7 @@ from sdpbb.problem.cluster_constraints import (
     checked_constraints,
     leaves,
 )
-from sdpbb.problem.files.constraint_formats import check_no_constraints_options, constraints_on
+from sdpbb.problem.files.constraint_formats import read_constraints
 from sdpbb.problem.files.constraints import PAIRS, Constraints
 from sdpbb.problem.files.points import read_table
 from sdpbb.problem.frames import is_frame, numbered
@@ -37,7 +37,12 @@ from sdpbb.problem.table import DROPPED, PointTable
 from sdpbb.problem.textfile import naming_file, reading_file
 from sdpbb.runtime.declaration import check_names
 from sdpbb.runtime.files import FilePath, shown_path
-from sdpbb.runtime.reading import Reading, ReadingArguments, TableArguments
+from sdpbb.runtime.reading import (
+    OF_CONSTRAINTS,
+    Reading,
+    ReadingArguments,
+    TableArguments,
+)
 
 
 class FrameArguments(TableArguments, total=False):
@@ -275,10 +280,11 @@ def _stated_in_file(
         data_path=str(data),
     )
     if constraints is None:
-        check_no_constraints_options(reading)
+        _check_no_constraints_options(reading)
         stated = Constraints()
     else:
-        stated = constraints_on(constraints, origin, len(points), reading)
+        form, encoding = reading.constraints_format, reading.encoding
+        stated = read_constraints(constraints, len(points), form, encoding=encoding, origin=origin)
     if constraints is not None and stated.sizes is not None:
         given, n = table.known_classes, len(points)
         classes = None if given is None else KnownClasses.of(given, n)
@@ -295,6 +301,15 @@ def _stated_in_file(
     name = Path(data).name.split(".")[0] if data else ""
     own = {"points": points, "k": k, "name": name, "weights": weights}
     return {**_of_table(table), **own, **stated.arguments(points, origin)}
+
+
+def _check_no_constraints_options(reading: Reading) -> None:
+    """Raise the ParameterError if options say how to read a file where there is none."""
+    for name in OF_CONSTRAINTS:
+        # A file of classes may have numbers of rows, too.
+        is_of_use = name == "one_based" and reading.class_file is not None
+        if (value := getattr(reading, name)) and not is_of_use:
+            raise ParameterError(f"{name} = {value}: expected a file of constraints with it")
 
 
 def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dict[str, Any]:

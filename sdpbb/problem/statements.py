@@ -23,8 +23,7 @@ from sdpbb.problem import (
 )
 from sdpbb.problem.class_sizes import ClassSizes, Sizes
 from sdpbb.problem.cluster_constraints import BuiltInConstraint
-from sdpbb.problem.files.constraints import PAIRS
-from sdpbb.problem.files.constraints_lines import line_of, value_line
+from sdpbb.problem.files.constraints import PAIRS, line_of
 from sdpbb.problem.instance import check_instance
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import name_in_file
@@ -59,7 +58,7 @@ class SizeStatement:
     @property
     def text(self) -> str:
         """The line of a file that states it."""
-        return value_line(self.argument, self.value)
+        return line_of(self.value, (), self.argument)
 
 
 @dataclass(frozen=True)
@@ -315,9 +314,9 @@ def _text(constraint: ClusterConstraint | SizeStatement, origin: Origin) -> str:
     if isinstance(constraint, SizeStatement):
         return constraint.text
     if isinstance(constraint, MaximumDiameter):
-        return value_line("max_diameter", constraint.distance)
+        return line_of(constraint.distance, (), "max_diameter")
     if isinstance(constraint, MaximumSize):
-        return value_line("max_size", constraint.limit)
+        return line_of(constraint.limit, (), "max_size")
     numbers = list(constraint.rows()) if isinstance(constraint, BuiltInConstraint) else []
     dots = ["..."] if len(numbers) > SHOWN_ROWS else []
     names = map(name_in_file, origin.rows(numbers[:SHOWN_ROWS]))

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.origin import DataNames, Origin, standardization
 from sdpbb.problem.textfile import first_of, shown
-from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
 
@@ -278,13 +277,3 @@ def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
 def quoted(value: object) -> str:
     """Return a value as messages show it."""
     return shown(value) if isinstance(value, str) else repr(value)
-
-
-def without_columns(path: FilePath, chosen: Sequence[tuple[str, str]]) -> InstanceError:
-    """Return the error for columns that are chosen of a file that has none."""
-    argument, column = chosen[0]
-    a_file = "a file of that name, or " if argument == "known_classes" else ""
-    return InstanceError(
-        f"{argument} = {shown(column)}: the columns of {shown_path(path)} have no names; expected "
-        f"{a_file}{TABLES} with it"
-    )

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from heuristics.measures import adjusted_rand_index
 from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.problem import Instance, Partition, SoftViolations
-from sdpbb.problem.frames import column_of, columns_of, is_frame
+from sdpbb.problem.frames import column_of, columns_of, in_row_order, is_frame, note_noise
 from sdpbb.problem.instance import stated_instance
 from sdpbb.problem.partition import Violation, violations
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.row_values import in_row_order, note_noise
 from sdpbb.problem.sources import arguments_of
 from sdpbb.questions.report import SHOWN, Report
 from sdpbb.run.arguments import SolveArguments, changed, divided

@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_limits
 
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.files.constraints_lines import UNANSWERED
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.partition import objection
 from sdpbb.problem.sources import InstanceArguments
@@ -38,6 +37,8 @@ from sdpbb.runtime.version import installed_version
 Ask = Literal["pairs", "classes"]
 """What is asked: whether two points belong together, or of which class a point is."""
 
+# What the file has instead of an answer.
+UNANSWERED = "??"
 # Clusters that a reason names beside the likeliest are as likely as this at least.
 WORTH_NAMING = 0.05
 

@@ -16,9 +16,9 @@ from sdpbb.bounds.sdp.parameters import LARGEST_CONIC, SdpParameters
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.checker_rules import foreign_constraints
+from sdpbb.problem.frames import in_row_order
 from sdpbb.problem.instance import check_instance, stated_instance
 from sdpbb.problem.partition import objection
-from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.rules import is_built_in
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.run.parameters import DecompositionParameters, SearchParameters, SolverParameters

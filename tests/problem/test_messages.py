@@ -33,7 +33,7 @@ from sdpbb.checker import reading as checker
 from sdpbb.checker.kernel.stated import StatedInstance
 from sdpbb.constraint_sets import Drawing
 from sdpbb.errors import SdpbbError
-from sdpbb.problem import formats, row_values
+from sdpbb.problem import formats, frames
 from sdpbb.problem.files.constraints import PAIRS as PAIR_KINDS
 from sdpbb.problem.origin import Scaling
 from sdpbb.problem.partition import objection, violations
@@ -198,12 +198,12 @@ def write_constraints(form: str, n: int | None = 7, **stated: Any) -> None:
 def in_row_order(names: str) -> Any:
     """Labels of rows with these names, in the order of those of a, b, c and d."""
     labels = pandas.Series(range(len(names)), index=list(names))
-    return row_values.in_row_order(labels, 4, problem.Origin(row_names=tuple("abcd")))
+    return frames.in_row_order(labels, 4, problem.Origin(row_names=tuple("abcd")))
 
 
 def in_order(labels: pandas.Series, origin: problem.Origin) -> list[Any]:
     """Labels of four rows, in the order of the points."""
-    return list(map(int, row_values.in_row_order(labels, 4, origin)))
+    return list(map(int, frames.in_row_order(labels, 4, origin)))
 
 
 def indexed_by(index: Sequence[Any]) -> problem.Origin:

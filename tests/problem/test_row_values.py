@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, Origin
-from sdpbb.problem.row_values import in_row_order
+from sdpbb.problem.frames import in_row_order
 from sdpbb.questions.suggest import suggest_queries
 from sdpbb.run.solver import solve
 

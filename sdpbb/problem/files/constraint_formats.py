@@ -1,25 +1,75 @@
-"""Files of constraints in every format; `sdpbb.problem.formats` states the formats."""
+"""Formats of files of constraints, each with its reader and its writer.
+
+`sdpbb.problem.formats` states what a file of each format holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, warn_caller
-from sdpbb.problem.files import constraints_lines, constraints_peers
-from sdpbb.problem.files.constraints import Constraints
-from sdpbb.problem.files.stated import ConstraintFormat, Rows
-from sdpbb.problem.files.tables import is_table
+from sdpbb.problem.cluster_constraints import MaximumSize
+from sdpbb.problem.files.constraints import (
+    CLUSTER_LINES,
+    KEYWORDS,
+    PAIRS,
+    Constraints,
+    FileStatement,
+    Rows,
+    line_of,
+    stated_constraints,
+)
+from sdpbb.problem.files.tables import SEPARATORS, fields_of, filled, is_table, opened_table
 from sdpbb.problem.origin import Origin
-from sdpbb.problem.textfile import encoding_beside, open_text, reading_file, shown, stated_lines
+from sdpbb.problem.rules import LIMITS
+from sdpbb.problem.textfile import (
+    encoding_beside,
+    is_integer,
+    is_number,
+    open_text,
+    reading_file,
+    shown,
+    stated_lines,
+    without_comment,
+)
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
-from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
+from sdpbb.runtime.values import json_text
 
-CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
-    one.name: one for one in (constraints_lines.FORMAT, *constraints_peers.FORMATS)
-}
-"""The formats by name. The first one is written unless another is asked for."""
 
-DEFAULT = next(iter(CONSTRAINT_FORMATS))
+@dataclass(frozen=True)
+class ConstraintFormat:
+    """Format of files of constraints, which `CONSTRAINT_FORMATS` holds by its name.
+
+    Attributes
+    ----------
+    example : a line of the format, for messages; "{n}" stands for the number of points
+    begins : of the fields of the first line that is neither blank nor a comment, and the rows of
+        the data: whether a file of this format may begin so
+    statements : of the path, the rows and the encoding of text, or None: what the file states, or
+        an InstanceError of one line
+    lines : of constraints and the number of points, or None: the lines of a file that holds them,
+        or an InstanceError for what the format has no place for
+    has_soft : whether soft constraints have a place in it
+    has_comments : whether text after `#` is a comment
+    in_lists : whether it has a list for each keyword, and no lines
+    has_pairs_only : whether distances, and constraints and limits on clusters, have no place in it
+    """
+
+    name: str
+    example: str
+    begins: Callable[[Sequence[str], Rows], bool]
+    statements: Callable[[FilePath, Rows, str | None], Iterator[FileStatement]]
+    lines: Callable[[Constraints, int | None], list[str]]
+    has_soft: bool = False
+    has_comments: bool = True
+    in_lists: bool = False
+    has_pairs_only: bool = True
 
 
 def read_constraints(
@@ -30,6 +80,7 @@ def read_constraints(
     one_based: bool = False,
     row_names: Sequence[str] | None = None,
     encoding: str | None = None,
+    origin: Origin | None = None,
 ) -> Constraints:
     """Read the constraints on the points 0 to n_points - 1.
 
@@ -39,8 +90,9 @@ def read_constraints(
         blank nor a comment: each format says whether a file of it may begin so. A file without any
         such line holds no constraints
     one_based : whether the file calls the first row 1
-    row_names : (n_points,) what the file calls the rows, all different; None for their numbers
+    row_names : (n,) what the file calls the rows, all different; None for their numbers
     encoding : of text that has no byte order mark and is not UTF-8; None for UTF-8
+    origin : what the file calls the rows, instead of one_based and row_names
 
     Raises
     ------
@@ -54,62 +106,30 @@ def read_constraints(
     InstanceWarning
         If the file holds no constraints.
     """
-    names = None if row_names is None else tuple(row_names)
-    origin = Origin(first_row=int(one_based), row_names=names)
-    options = Reading(constraints_format, one_based, encoding=encoding)  # type: ignore[arg-type]
-    return constraints_on(path, origin, n_points, options)
-
-
-def constraints_on(path: FilePath, origin: Origin, n_points: int, reading: Reading) -> Constraints:
-    """Read the constraints on points whose rows an origin names.
-
-    Errors and warnings are those of `read_constraints`.
-    """
-    names = origin.row_names
-    if reading.one_based and names is not None and names != tuple(origin.counted(n_points, 1)):
+    if origin is None:
+        names = None if row_names is None else tuple(row_names)
+        origin = Origin(first_row=int(one_based), row_names=names)
+    if origin.first_row and origin.row_names not in (None, tuple(origin.counted(n_points, 1))):
         raise InstanceError(
             "one_based: the rows have names (index_column), and constraints use them; expected "
             "only one of the two"
         )
     with reading_file(path):
-        rows = Rows(origin, n_points)
-        encoding = encoding_beside(path, reading.encoding)
-        if reading.constraints_format is None:
-            file_format = _detected(path, rows, encoding)
-        else:
-            check_format(reading.constraints_format)
-            file_format = CONSTRAINT_FORMATS[reading.constraints_format]
-        constraints = file_format.read(path, rows, encoding)
-        if constraints.are_none:
-            warn_caller(
-                f"{shown_path(path)}: has no constraints; is it the right file?",
-                InstanceWarning,
-            )
-        return constraints
-
-
-def check_format(constraints_format: str) -> None:
-    """Raise the ParameterError if there is no such format."""
-    if constraints_format not in CONSTRAINT_FORMATS:
-        names = ", ".join(CONSTRAINT_FORMATS)
-        raise ParameterError(
-            f"constraints_format = {constraints_format!r}: expected one of {names}"
-        )
-
-
-def check_no_constraints_options(reading: Reading) -> None:
-    """Raise the ParameterError if options say how to read a file where there is none."""
-    for name in OF_CONSTRAINTS:
-        # A file of classes may have numbers of rows, too.
-        is_of_use = name == "one_based" and reading.class_file is not None
-        if (value := getattr(reading, name)) and not is_of_use:
-            raise ParameterError(f"{name} = {value}: expected a file of constraints with it")
+        rows, encoding = Rows(origin, n_points), encoding_beside(path, encoding)
+        is_given = constraints_format is not None
+        chosen = _format(constraints_format) if is_given else _detected(path, rows, encoding)
+        statements = chosen.statements(path, rows, encoding)
+        constraints = stated_constraints(path, statements, rows, chosen.example, chosen.in_lists)
+    if not constraints.stated:
+        text = f"{shown_path(path)}: has no constraints; is it the right file?"
+        warn_caller(text, InstanceWarning)
+    return constraints
 
 
 def write_constraints(
     path: FilePath,
     constraints: Constraints,
-    constraints_format: str = DEFAULT,
+    constraints_format: str = "pc-sos-sdp",
     n_points: int | None = None,
     header: Sequence[str] = (),
 ) -> None:
@@ -117,13 +137,12 @@ def write_constraints(
 
     Parameters and errors: see `constraints_text`.
     """
-    text = constraints_text(constraints, constraints_format, n_points, header)
-    write_atomically(path, text)
+    write_atomically(path, constraints_text(constraints, constraints_format, n_points, header))
 
 
 def constraints_text(
     constraints: Constraints,
-    constraints_format: str = DEFAULT,
+    constraints_format: str = "pc-sos-sdp",
     n_points: int | None = None,
     header: Sequence[str] = (),
 ) -> str:
@@ -141,22 +160,35 @@ def constraints_text(
     ParameterError
         If there is no such format, or n_points is missing.
     """
-    check_format(constraints_format)
-    file_format = CONSTRAINT_FORMATS[constraints_format]
-    comments = [f"# {line}" for line in header] if file_format.has_comments else []
-    lines = [*comments, *file_format.lines(constraints, n_points)]
+    chosen = _format(constraints_format)
+    for name in constraints.stated if chosen.has_pairs_only else ():
+        if name not in PAIRS.values() or (name.startswith("soft") and not chosen.has_soft):
+            pairs = "pairs, hard and soft" if chosen.has_soft else "must-links and cannot-links"
+            raise InstanceError(
+                f"{name}: the format {chosen.name} cannot hold it; expected only {pairs}, or "
+                "another format"
+            )
+    comments = [f"# {line}" for line in header] if chosen.has_comments else []
+    lines = [*comments, *chosen.lines(constraints, n_points)]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _format(name: str | None) -> ConstraintFormat:
+    if name not in CONSTRAINT_FORMATS:
+        expected = ", ".join(CONSTRAINT_FORMATS)
+        raise ParameterError(f"constraints_format = {name!r}: expected one of {expected}")
+    return CONSTRAINT_FORMATS[name]
 
 
 def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFormat:
     """Return the only format that a file may be of by its name and its first line."""
+    formats = list(CONSTRAINT_FORMATS.values())
     if is_table(path):
         return CONSTRAINT_FORMATS["csv"]
     with open_text(path, encoding) as file:
         number, line = next(stated_lines(file), (0, ""))
     if not line:
-        return CONSTRAINT_FORMATS[DEFAULT]  # or any other: it holds no constraints
-    formats = CONSTRAINT_FORMATS.values()
+        return formats[0]  # or any other: it holds no constraints
     possible = [one for one in formats if one.begins(line.split(), rows)]
     if len(possible) == 1:
         return possible[0]
@@ -168,3 +200,321 @@ def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFor
         f"{shown_path(path)}:{number}: {shown(line.strip())} {says}; expected {', '.join(others)} "
         f"or {last}; --constraints-format selects one"
     )
+
+
+# pc-sos-sdp: lines that begin with a keyword. A name is in quotes, in which two of them stand for
+# one, or has no blanks.
+_FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
+
+
+def _begins_lines(fields: Sequence[str], rows: Rows) -> bool:
+    return fields[0].upper() in KEYWORDS
+
+
+def _read_lines(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
+    with open_text(path, encoding) as file:
+        for number, line in enumerate(file, 1):
+            if fields := _fields(line):
+                yield FileStatement(number, line, fields[0].upper(), fields[1:])
+
+
+def _fields(text: str) -> list[str]:
+    """Return the fields of a line without its comment."""
+    if '"' not in text:
+        return without_comment(text).split()
+    fields = []
+    for quoted, plain, blanks in _FIELD.findall(text):
+        if plain.startswith("#"):
+            break
+        if not blanks:
+            fields.append(plain or quoted.replace('""', '"'))
+    return fields
+
+
+def _write_lines(constraints: Constraints, n_points: int | None) -> list[str]:
+    written = [
+        f"{keyword} {i} {j}" if weight is None else f"{keyword} {i} {j} {weight!r}"
+        for keyword, i, j, weight in constraints.each_pair()
+    ]
+    values = {name: getattr(constraints, name) for name in ("max_diameter", "min_separation")}
+    values |= {name: getattr(constraints, name) for name in LIMITS}
+    others = []
+    for each in constraints.cluster_constraints:
+        rows = list(getattr(each, "rows", tuple)())
+        if type(each) is MaximumSize:
+            values["max_size"] = min(each.limit, values["max_size"] or each.limit)
+        elif rows and (line := line_of(each, rows)):
+            others.append(line)
+        else:
+            *kinds, last = [made.__name__ for made in CLUSTER_LINES.values()]
+            raise InstanceError(
+                f"cluster_constraints: {each!r} has no line in a file of constraints; expected a "
+                f"non-empty {', '.join(kinds)} or {last}"
+            )
+    stated = [line_of(value, (), name) for name, value in values.items() if value is not None]
+    return [*written, *stated, *others]
+
+
+# csv: a table (CSV with a heading, a workbook, Parquet or Feather). Two columns name the rows of a
+# pair, one says how they are linked, and one may hold a weight, with which a constraint is soft.
+KIND_COLUMNS = ("type", "value", "kind", "link", "constraint", "label", "relation")
+WEIGHT_COLUMNS = ("weight", "w", "cost", "penalty")
+_KEYWORDS = {
+    **dict.fromkeys(("ml", "1", "+1", "1.0", "must-link", "must", "mustlink"), "ML"),
+    **dict.fromkeys(("cl", "-1", "-1.0", "cannot-link", "cannot", "cannotlink"), "CL"),
+    **dict.fromkeys(("sml", "soft-must-link"), "SML"),
+    **dict.fromkeys(("scl", "soft-cannot-link"), "SCL"),
+}
+
+
+def _begins_csv(fields: Sequence[str], rows: Rows) -> bool:
+    line = " ".join(fields)
+    return any(_columns(fields_of(line, one)) for one in (*SEPARATORS, " ") if one in line)
+
+
+def _read_csv(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
+    with opened_table(path, encoding=encoding) as table:
+        said = ((line, filled(fields)) for line, fields in table.rows)
+        said = ((line, fields) for line, fields in said if any(fields))
+        top, heading = next(said, (0, []))
+        columns = _columns(heading)
+        if columns is None:
+            raise InstanceError(
+                f"{shown_path(path)}: expected a heading i,j,value or type,i,j[,weight]: two "
+                f"columns for the rows, one of {', '.join(KIND_COLUMNS)}, and perhaps weight"
+            )
+        for number, fields in said:
+            if len(fields) > len(heading):
+                raise InstanceError(
+                    f"{shown_path(path)}:{number}: the row has {len(fields)} fields; line {top} "
+                    f"has {len(heading)}"
+                )
+            field_at = dict(enumerate(fields))
+            first, second, kind, weight = (field_at.get(at, "") for at in columns)
+            keyword = _keyword(kind)
+            if weight and keyword in ("ML", "CL"):
+                keyword = f"S{keyword}"
+            stated = (first, second, weight) if weight else (first, second)
+            yield FileStatement(number, ",".join(fields), keyword, stated)
+
+
+def _columns(names: Sequence[str]) -> tuple[int, int, int, int] | None:
+    """Return the columns of the rows, of kinds and of weights that a heading names.
+
+    None if it is not a heading; the column of weights is -1 if there is none.
+    """
+    names = [name.strip().lower() for name in names]
+    kinds = [at for at, name in enumerate(names) if name in KIND_COLUMNS]
+    weights = [at for at, name in enumerate(names) if name in WEIGHT_COLUMNS]
+    # The first column of what pandas writes with its index has no name.
+    rest = [at for at, name in enumerate(names) if name and at not in (*kinds, *weights)]
+    is_heading = len(kinds) == 1 and len(weights) <= 1 and len(rest) == 2
+    if not is_heading or _keyword(names[0]) or any(map(is_integer, names)):
+        return None
+    return rest[0], rest[1], kinds[0], weights[0] if weights else -1
+
+
+def _keyword(field: str) -> str:
+    return _KEYWORDS.get(field.strip().lower().replace("_", "-").replace(" ", "-"), "")
+
+
+def _write_csv(constraints: Constraints, n_points: int | None) -> list[str]:
+    has_soft = len(constraints.soft_must_link) or len(constraints.soft_cannot_link)
+    written = [
+        f"{keyword},{i},{j}{',' if has_soft else ''}{'' if weight is None else repr(weight)}"
+        for keyword, i, j, weight in constraints.each_pair()
+    ]
+    return [f"type,i,j{',weight' if has_soft else ''}", *written]
+
+
+# cccg: lines `i j 1` (must-link) and `i j -1` (cannot-link).
+_LINKS = {"1": "ML", "-1": "CL"}
+
+
+def _begins_cccg(fields: Sequence[str], rows: Rows) -> bool:
+    return len(fields) == 3 and is_number(fields[0])
+
+
+def _read_cccg(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
+    with open_text(path, encoding) as file:
+        for number, text in stated_lines(file):
+            *fields, link = text.split()
+            yield FileStatement(number, text, _LINKS.get(link, ""), fields)
+
+
+def _write_cccg(constraints: Constraints, n_points: int | None) -> list[str]:
+    link_of = {keyword: link for link, keyword in _LINKS.items()}
+    return [f"{i} {j} {link_of[keyword]}" for keyword, i, j, _ in constraints.each_pair()]
+
+
+# matrix (BH-k-means): a table of 1 (must-link), -1 (cannot-link) and 0 (neither).
+
+MAX_POINTS = 10_000
+"""Points for which a matrix is written: 200 MB of text."""
+
+
+def _begins_matrix(fields: Sequence[str], rows: Rows) -> bool:
+    """Return whether a line has an entry for each row of the data, or several of 1, -1 and 0."""
+    is_row = len(fields) == rows.n or (len(fields) > 3 and {"0", "1", "-1"} >= set(fields))
+    return is_row and is_number(fields[0])
+
+
+def _read_matrix(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
+    """Yield a statement for each pair.
+
+    A pair has two entries, which must not contradict each other. One of them may be 0: the
+    published matrices of BH-k-means state cannot-links below the diagonal only.
+    """
+    n, names = rows.n, list(rows.number_of)
+    found, lines = list[Any](), list[int]()
+    with open_text(path, encoding) as file:
+        for number, text in stated_lines(file):
+            try:
+                values = np.array(text.split(), np.float64)
+            except ValueError:
+                values = np.empty(0)
+            is_row = len(values) == n > len(lines) and np.isin(values, (-1, 0, 1)).all()
+            if not is_row or values[len(lines)] != 1:
+                raise InstanceError(
+                    f"{shown_path(path)}:{number}: {shown(text.strip())}; expected {n} rows of "
+                    f"{n} entries 1 (must-link), -1 (cannot-link) or 0 (neither), with 1 on the "
+                    "diagonal"
+                )
+            found.append(values.astype(np.int8))
+            lines.append(number)
+    if len(lines) != n:
+        raise InstanceError(
+            f"{shown_path(path)}: the matrix has {len(lines)} rows; expected {n}, one per point of "
+            "the data"
+        )
+    matrix = np.stack(found)
+    np.fill_diagonal(matrix, 0)
+    for low, high in np.argwhere(np.triu(matrix * matrix.T) < 0)[:1].tolist():
+        raise InstanceError(
+            f"{shown_path(path)}:{lines[high]}: contradicts line {lines[low]} on the pair of the "
+            f"columns {low + 1} and {high + 1}; expected a symmetric matrix"
+        )
+    # Of the two entries of a pair, the one that the file states first.
+    for i, j in np.argwhere(np.where(np.tril(matrix.T), 0, matrix)).tolist():
+        keyword = "ML" if matrix[i, j] == 1 else "CL"
+        pair = (names[min(i, j)], names[max(i, j)])
+        yield FileStatement(lines[i], " ".join(pair), keyword, pair)
+
+
+def _write_matrix(constraints: Constraints, n_points: int | None) -> list[str]:
+    if n_points is None:
+        raise ParameterError("n_points = None: a matrix needs the number of points")
+    if n_points > MAX_POINTS:
+        raise InstanceError(
+            f"a matrix for {n_points} points has {n_points**2} entries; expected at most "
+            f"{MAX_POINTS} points, or another format"
+        )
+    matrix = np.eye(n_points, dtype=np.int8)
+    for keyword, i, j, _ in constraints.each_pair():  # must-links first
+        if keyword == "CL" and matrix[i, j] == 1:
+            raise InstanceError(
+                f"cannot_link: ({i}, {j}) is a must-link too, and the matrix has one entry for "
+                "both; expected one of them, or another format"
+            )
+        matrix[i, j] = matrix[j, i] = 1 if keyword == "ML" else -1
+    return [" ".join(map(str, row.tolist())) for row in matrix]
+
+
+# pccc: JSON with lists of pairs under `ml`, `cl`, `sml` and `scl`, and the confidences in the soft
+# ones under `sml_proba` and `scl_proba`.
+_LISTS = {keyword.lower(): argument for keyword, argument in PAIRS.items()}
+KEYS = (*_LISTS, "sml_proba", "scl_proba")
+
+
+def _begins_pccc(fields: Sequence[str], rows: Rows) -> bool:
+    return fields[0][0] in "{["
+
+
+def _read_pccc(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
+    name, expected = shown_path(path), f"expected an object with lists {', '.join(KEYS)}"
+    with open_text(path, encoding) as file:
+        text = file.read()
+    try:
+        content = json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise InstanceError(
+            f"{name}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); {expected}"
+        ) from None
+    except (RecursionError, ValueError):  # of a number with thousands of digits, too
+        raise InstanceError(
+            f"{name}: the JSON cannot be read, or has a key twice; {expected}"
+        ) from None
+    is_known = isinstance(content, dict) and content.keys() <= set(KEYS)
+    if not is_known or not all(isinstance(value, list) for value in content.values()):
+        raise InstanceError(f"{name}: the JSON is something else; {expected}")
+    for key in _LISTS:
+        pairs, weights = content.get(key, []), content.get(f"{key}_proba", [])
+        if weights and len(weights) != len(pairs):
+            raise InstanceError(
+                f"{name}: {key}_proba has {len(weights)} entries; expected one per pair of {key}, "
+                f"{len(pairs)}"
+            )
+        for at, pair in enumerate(pairs):
+            values = [*pair, *weights[at : at + 1]] if isinstance(pair, list) else []
+            are_plain = all(type(value) in (int, str, float) for value in values)
+            yield FileStatement(at, pair, key.upper(), list(map(str, values)) if are_plain else [])
+
+
+def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(items)
+    if len(content) < len(items):
+        raise ValueError
+    return content
+
+
+def _write_pccc(constraints: Constraints, n_points: int | None) -> list[str]:
+    values: dict[str, list[Any]] = {key: [] for key in KEYS}
+    for keyword, i, j, weight in constraints.each_pair():
+        key = keyword.lower()
+        if weight is not None:
+            if not 0 < weight <= 1:
+                raise InstanceError(
+                    f"{_LISTS[key]}[{len(values[key])}]: weight {weight:g}; a file of the format "
+                    "pccc holds confidences 0 < w <= 1"
+                )
+            values[f"{key}_proba"].append(weight)
+        values[key].append([i, j])
+    return json_text(values).splitlines()
+
+
+_PC_SOS_SDP = ConstraintFormat(
+    "pc-sos-sdp",
+    "a line ML i j or CL i j",
+    _begins_lines,
+    _read_lines,
+    _write_lines,
+    has_soft=True,
+    has_pairs_only=False,
+)
+_CCCG = ConstraintFormat("cccg", "i j 1 or i j -1", _begins_cccg, _read_cccg, _write_cccg)
+_PCCC = ConstraintFormat(
+    "pccc",
+    "JSON",
+    _begins_pccc,
+    _read_pccc,
+    _write_pccc,
+    has_soft=True,
+    has_comments=False,
+    in_lists=True,
+)
+_MATRIX = ConstraintFormat(
+    "matrix", "{n} entries 1, -1 or 0", _begins_matrix, _read_matrix, _write_matrix
+)
+_CSV = ConstraintFormat(
+    "csv",
+    "a heading i,j,value or type,i,j",
+    _begins_csv,
+    _read_csv,
+    _write_csv,
+    has_soft=True,
+    has_comments=False,
+)
+CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
+    each.name: each for each in (_PC_SOS_SDP, _CCCG, _PCCC, _MATRIX, _CSV)
+}
+"""The formats by name. The first one is written unless another is asked for."""

@@ -1,37 +1,65 @@
-"""Constraints as a file states them, and the places in it that do."""
+"""Constraints that a file states, the places in it that do, and the one table of keywords.
+
+Each format of files yields statements: a line, a keyword, and its fields. They are checked here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import math
+import sys
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.kernel.sizes import Range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.class_sizes import ClassSizes, Sizes
-from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
+from sdpbb.problem.cluster_constraints import (
+    BuiltInConstraint,
+    ClusterConstraint,
+    MaximumOverlap,
+    MinimumDifference,
+    SoftCannotLinks,
+)
 from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.graph import distinct_edges
-from sdpbb.problem.origin import Origin, PairLines, StatedLine
+from sdpbb.problem.origin import Origin, PairLines, StatedLine, place_in_file
 from sdpbb.problem.rules import LIMITS
-from sdpbb.problem.textfile import naming_file
-
-
-def _no_pairs() -> NDArray[np.intp]:
-    return np.empty((0, 2), np.intp)
-
+from sdpbb.problem.table import DROPPED, hint_at_similar
+from sdpbb.problem.textfile import is_integer, is_number, naming_file, shown
+from sdpbb.runtime.files import FilePath, shown_path
 
 PAIRS = {"ML": "must_link", "CL": "cannot_link", "SML": "soft_must_link", "SCL": "soft_cannot_link"}
 """Kinds of pairs: the keyword of each, and the argument of an `Instance` that has them."""
 
-DISTANCES = {"must_link": "min_separation", "cannot_link": "max_diameter"}
-"""Distances that amount to pairs of a kind."""
+CLUSTER_LINES: dict[str, type[BuiltInConstraint]] = {
+    "OVERLAP": MaximumOverlap,
+    "DIFFERENCE": MinimumDifference,
+    "SOFTCL": SoftCannotLinks,
+}
+"""Constraints that a line states: rows, or pairs of rows, and a limit."""
 
-ON_CLUSTERS = ("cluster_constraints", *LIMITS)
-"""Constraints and limits on single clusters, as an `Instance` has them."""
+# The kinds of pairs that a distance may amount to, the distance, and the search for the pairs.
+_DERIVED = {
+    "must_link": ("min_separation", pairs_closer_than),
+    "cannot_link": ("max_diameter", pairs_farther_than),
+}
+_DISTANCES = ("max_diameter", "min_separation")
+_ON_CLUSTERS = "cluster_constraints"
+NAMES = (*PAIRS.values(), *_DISTANCES, _ON_CLUSTERS, *LIMITS)
+"""Names of all constraints, as `Constraints` has them."""
+
+
+def _no_pairs() -> NDArray[np.intp]:
+    return np.empty((0, 2), np.intp)
 
 
 @dataclass(frozen=True)
@@ -48,9 +76,9 @@ class Constraints:
     min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
         them, or None
     min_weight, max_weight : limits on the weights of clusters, > 0, or None
-    lines : by the names that constraints have here, the line of each, from 1, or with keys the
-        position of a pair in its list, from 0; what is not from a file has none
-    keys : by the same names, what the lists of pairs are called in a file that has such lists
+    lines : by the names that constraints have here, the line of each, from 1, or in lists the
+        position of a pair, from 0; what is not from a file has none
+    in_lists : whether the file has a list for each kind of pairs, and no lines
     """
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
@@ -66,13 +94,17 @@ class Constraints:
     min_weight: float | None = None
     max_weight: float | None = None
     lines: Mapping[str, Any] = field(default_factory=dict)
-    keys: Mapping[str, str] = field(default_factory=dict)
+    in_lists: bool = False
 
     @property
-    def all_pairs(self) -> list[NDArray[np.intp]]:
-        """Pairs (p, 2) of all kinds."""
-        soft = (self.soft_must_link.pairs, self.soft_cannot_link.pairs)
-        return [self.must_link, self.cannot_link, *soft]
+    def stated(self) -> dict[str, Any]:
+        """Constraints by name, without those that say nothing."""
+        values = {name: getattr(self, name) for name in NAMES}
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None and (not hasattr(value, "__len__") or len(value))
+        }
 
     def each_pair(self) -> Iterator[tuple[str, int, int, float | None]]:
         """Yield the keyword, the rows and the weight of each pair; hard ones have no weight."""
@@ -84,86 +116,272 @@ class Constraints:
             for (i, j), weight in zip(pairs, weights, strict=True):
                 yield keyword, i, j, weight
 
-    @property
-    def has_soft(self) -> bool:
-        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
-
-    @property
-    def are_none(self) -> bool:
-        """True if nothing at all is constrained."""
-        return not any(map(self.holds, (*PAIRS.values(), *DISTANCES.values(), *ON_CLUSTERS)))
-
-    def holds(self, name: str) -> bool:
-        """Return whether there is a constraint of a name that is one here."""
-        value = getattr(self, name)
-        return value is not None and (isinstance(value, (int, float, ClassSizes)) or len(value) > 0)
-
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.
 
         Distances (GAMMA, DELTA) become the pairs that they amount to.
 
         points : (n, d), as `checked_points` returns them
-        origin : of the rows and of the file; the places of pairs are added to it
+        origin : of the rows and of the file; the places of constraints are added to it
 
         Raises
         ------
         InstanceError
             If a distance amounts to too many pairs.
         """
-        least, most = self.min_separation, self.max_diameter
-        with naming_file(origin.constraints_path):
-            near = None if least is None else pairs_closer_than(points, least)
-            far = None if most is None else pairs_farther_than(points, most)
-        names = (*PAIRS.values(), *ON_CLUSTERS)
-        found: dict[str, Any] = {name: getattr(self, name) for name in names}
-        places: dict[str, Any] = {name: self._places(name) for name in PAIRS.values()}
-        for argument, derived in (("must_link", near), ("cannot_link", far)):
-            if derived is not None:
-                places[argument] = self._places(argument, derived)
-                found[argument] = distinct_edges(np.concatenate([found[argument], derived]))
-        on_clusters = self._lines_on_clusters()
-        return {**found, "origin": replace(origin, **places, on_clusters=on_clusters)}
-
-    def _places(self, argument: str, derived: NDArray[np.intp] | None = None) -> PairLines:
-        """Return where the pairs of an argument, and derived pairs (q, 2), are stated.
-
-        A distance in one line amounts to the derived ones. Pairs without a line have no place.
-        """
-        pairs = getattr(self, argument)
-        lines = self.lines.get(argument, np.empty(0, np.intp))
-        stated = np.sort(getattr(pairs, "pairs", pairs)[: len(lines)], axis=1)
-        key = self.keys.get(argument, "")
-        if derived is None:
-            return PairLines(stated, lines, len(stated), key)
-        line = self.lines.get(DISTANCES[argument], 0)
-        # There may be millions, and 32 bits hold every row number and line.
-        all_pairs = np.concatenate([stated, derived], dtype=np.int32, casting="same_kind")
-        all_lines = np.concatenate([lines, np.full(len(derived), line)], dtype=np.int32)
-        return PairLines(all_pairs, all_lines, len(stated), key)
-
-    def _lines_on_clusters(self) -> tuple[StatedLine, ...]:
-        """Return where constraints and limits on clusters are stated."""
-        argument, *limits = ON_CLUSTERS
-        lines = self.lines.get(argument, ())
-        constraints = zip(self.cluster_constraints, lines, strict=False)
-        stated = [name for name in limits if name in self.lines]
-        return (
-            *(StatedLine(argument, each, line) for each, line in constraints),
-            *(StatedLine(name, getattr(self, name), self.lines[name]) for name in stated),
+        found = {name: getattr(self, name) for name in NAMES if name not in _DISTANCES}
+        places: dict[str, Any] = {}
+        for keyword, argument in PAIRS.items():
+            pairs, lines = found[argument], self.lines.get(argument, np.empty(0, np.intp))
+            stated = np.sort(getattr(pairs, "pairs", pairs)[: len(lines)], axis=1)
+            n_stated = len(stated)
+            if argument in _DERIVED:
+                name, pairs_within = _DERIVED[argument]
+                distance = getattr(self, name)
+                with naming_file(origin.constraints_path):
+                    derived = _no_pairs() if distance is None else pairs_within(points, distance)
+                if distance is not None:
+                    found[argument] = distinct_edges(np.concatenate([pairs, derived]))
+                # There may be millions, and 32 bits hold every row number and line.
+                own = np.full(len(derived), self.lines.get(name, 0))
+                stated = np.concatenate([stated, derived], dtype=np.int32, casting="same_kind")
+                lines = np.concatenate([lines, own], dtype=np.int32, casting="same_kind")
+            key = keyword.lower() if self.in_lists else ""
+            places[argument] = PairLines(stated, lines, n_stated, key)
+        constraints = zip(self.cluster_constraints, self.lines.get(_ON_CLUSTERS, ()), strict=False)
+        limits = [name for name in LIMITS if name in self.lines]
+        places["on_clusters"] = (
+            *(StatedLine(_ON_CLUSTERS, each, line) for each, line in constraints),
+            *(StatedLine(name, getattr(self, name), self.lines[name]) for name in limits),
         )
+        return {**found, "origin": replace(origin, **places)}
 
 
-def check_pairs_only(constraints: Constraints, file_format: str, *, soft: bool) -> None:
-    """Raise an InstanceError if there is something that a file of this format cannot state.
+class FileStatement(NamedTuple):
+    """One constraint as a file has it.
 
-    soft : whether it can state soft constraints
+    line : of the file, from 1; in a list of pairs, the position from 0
+    said : what is there, for messages: a line, or a value of JSON
+    keyword : one of `KEYWORDS`; "" if it is none that the format has
+    fields : the names of rows and the values that belong to the keyword
     """
-    too_much = ("max_diameter", "min_separation", *ON_CLUSTERS)
-    for name in too_much if soft else (*too_much, "soft_must_link", "soft_cannot_link"):
-        if constraints.holds(name):
-            pairs = "pairs, hard and soft" if soft else "must-links and cannot-links"
-            raise InstanceError(
-                f"{name}: the format {file_format} cannot hold it; expected only {pairs}, or "
-                "another format"
-            )
+
+    line: int
+    said: Any
+    keyword: str
+    fields: Sequence[str]
+
+
+class Rows:
+    """Rows of the data, by what a file calls them.
+
+    number_of : the number among the points, from 0, of each row of the data, -1 if it is dropped
+    """
+
+    def __init__(self, origin: Origin, n_points: int) -> None:
+        self.number_of: Mapping[str, int] = dict.fromkeys(origin.data_rows(n_points), -1)
+        self.number_of |= {name: row for row, name in enumerate(origin.rows(range(n_points)))}
+        self.are_named = origin.row_names is not None
+
+    @property
+    def n(self) -> int:
+        """Number of rows of the data."""
+        return len(self.number_of)
+
+    def number(self, name: str) -> int:
+        """Return the number of a row among the points, or raise an InstanceError."""
+        row = self.number_of.get(name, -1)
+        if row >= 0:
+            return row
+        if name in self.number_of:
+            raise InstanceError(DROPPED.format(shown(name)))
+        first, *_, last = [*self.number_of, *self.number_of]
+        says = f"{first} to {last}{'; --one-based: they count from 1' if first == '0' else ''}"
+        if self.are_named:
+            says = f"called {shown(first)}, ...{hint_at_similar(name, self.number_of)}"
+        raise InstanceError(f"names row {shown(name)}, but the rows of the data are {says}")
+
+
+# Readers of fields raise a ValueError if these are not in the form of the keyword.
+
+
+def _pair(fields: Sequence[str], rows: Rows) -> tuple[int, int]:
+    one, other = fields
+    i, j = rows.number(one), rows.number(other)
+    if i == j:
+        raise InstanceError("pairs a point with itself; expected i != j")
+    return i, j
+
+
+def _soft_pair(fields: Sequence[str], rows: Rows) -> tuple[int, int, float]:
+    weight = _number(fields[2:], rows) if len(fields) > 2 else 1.0
+    return *_pair(fields[:2], rows), weight
+
+
+def _number(fields: Sequence[str], rows: Rows, least: float = 0.0, most: float = math.inf) -> float:
+    [field] = fields
+    number = float(field) if is_number(field) else math.nan
+    if not least <= number <= most:
+        raise ValueError
+    return number
+
+
+def _integer(field: str) -> int:
+    if not is_integer(field):
+        raise ValueError
+    return int(field)
+
+
+def _range(field: str) -> Range:
+    least, dash, most = field.partition("-")
+    low, high = _integer(least), _integer(most if dash else least)
+    if not 1 <= low <= high:
+        raise ValueError
+    return low, high
+
+
+def _size(fields: Sequence[str], rows: Rows) -> int:
+    [field] = fields
+    return _range(str(_integer(field)))[0]
+
+
+def _sizes(fields: Sequence[str], rows: Rows) -> Sizes:
+    parts = [field.rpartition("=") for field in fields]
+    ranges = [_range(size) for _, _, size in parts]
+    if fields and not any(equals for _, equals, _ in parts):
+        return tuple(map(as_size, sorted(ranges)))
+    stated = {name: as_size(ends) for (name, _, _), ends in zip(parts, ranges, strict=True)}
+    if not fields or len(stated) < len(fields) or "" in stated:
+        raise ValueError
+    return ClassSizes.of(stated)
+
+
+def _on_clusters(made: type[BuiltInConstraint], fields: Sequence[str], rows: Rows) -> Any:
+    limit, first, *others = fields
+    numbers = list(map(rows.number, (first, *others)))
+    in_pairs = made is SoftCannotLinks
+    named = zip(numbers[::2], numbers[1::2], strict=True) if in_pairs else numbers
+    return made(named, _integer(limit))  # type: ignore[call-arg]
+
+
+class Keyword(NamedTuple):
+    """Keyword, and what a statement with it has.
+
+    argument : the name that the constraint has among `Constraints`
+    form, meaning : the fields by letters, and what they are
+    read : of the fields and the rows, returns the value: two rows, and a weight of soft ones
+    """
+
+    argument: str
+    form: str
+    meaning: str
+    read: Callable[[Sequence[str], Rows], Any]
+
+
+_TWO = "two rows (names with blanks in quotes)"
+_SOFT = f"{_TWO} and a weight w >= 0 (1 if it is left out)"
+_OF_CLASSES = (
+    "the numbers of points of all clusters, integers n >= 1 or ranges, or c=n-n of known classes c"
+)
+_PAIRS_OF_ROWS = ("l i j i j ...", "an integer l >= 0 and pairs of rows")
+_DISTANCE = ("x", "a finite distance x >= 0", partial(_number, most=sys.float_info.max))
+_SIZE = ("n", "an integer n >= 1", _size)
+_WEIGHT = (
+    "w",
+    "a finite weight w > 0",
+    partial(_number, least=math.ulp(0.0), most=sys.float_info.max),
+)
+KEYWORDS = {
+    "ML": Keyword("must_link", "i j", _TWO, _pair),
+    "CL": Keyword("cannot_link", "i j", _TWO, _pair),
+    "SML": Keyword("soft_must_link", "i j w", _SOFT, _soft_pair),
+    "SCL": Keyword("soft_cannot_link", "i j w", _SOFT, _soft_pair),
+    "GAMMA": Keyword("max_diameter", *_DISTANCE),
+    "DELTA": Keyword("min_separation", *_DISTANCE),
+    "MINSIZE": Keyword("min_size", *_SIZE),
+    "MAXSIZE": Keyword("max_size", *_SIZE),
+    "SIZES": Keyword("sizes", "n n-n ...", _OF_CLASSES, _sizes),
+    "MINWEIGHT": Keyword("min_weight", *_WEIGHT),
+    "MAXWEIGHT": Keyword("max_weight", *_WEIGHT),
+    **{
+        keyword: Keyword(
+            _ON_CLUSTERS,
+            *(
+                _PAIRS_OF_ROWS
+                if made is SoftCannotLinks
+                else ("l i j ...", "an integer l >= 0 and rows")
+            ),
+            partial(_on_clusters, made),
+        )
+        for keyword, made in CLUSTER_LINES.items()
+    },
+}
+"""What a file can state, by keyword."""
+
+
+def line_of(value: object, names: Iterable[object] = (), argument: str = _ON_CLUSTERS) -> str:
+    """Return the line of a constraint on clusters, of a limit or of a distance; "" without one.
+
+    names : of the rows of a constraint on clusters
+    argument : the name that the constraint has among `Constraints`
+    """
+    for keyword, kind in KEYWORDS.items():
+        if argument != _ON_CLUSTERS and kind.argument == argument:
+            is_text = isinstance(value, (tuple, ClassSizes))
+            text = sizes_text(value) if is_text else str(value).removesuffix(".0")  # type: ignore[arg-type]
+            return f"{keyword} {text}"
+        if type(value) is CLUSTER_LINES.get(keyword):
+            return " ".join(map(str, (keyword, value.limit, *names)))  # type: ignore[attr-defined]
+    return ""
+
+
+def stated_constraints(
+    path: FilePath, statements: Iterable[FileStatement], rows: Rows, expected: str, in_lists: bool
+) -> Constraints:
+    """Return the constraints that statements of a file make up.
+
+    Parameters
+    ----------
+    expected : what messages say of a statement without a keyword
+    in_lists : whether the file has a list for each keyword, and no lines
+
+    Raises
+    ------
+    InstanceError
+        One line: the file and line of the first statement at fault, what it says, what is wrong.
+    """
+    # Of each pair the line, the rows and, of soft ones, the weight: there may be millions.
+    pairs: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+    values: dict[str, Any] = {_ON_CLUSTERS: []}
+    lines: dict[str, Any] = {_ON_CLUSTERS: []}
+    for line, said, keyword, fields in statements:
+        kind = KEYWORDS.get(keyword)
+        try:
+            if kind is None:
+                raise ValueError
+            value = kind.read(fields, rows)
+            if kind.argument in values and kind.argument != _ON_CLUSTERS:
+                raise InstanceError(f"the second {keyword}; expected at most one")
+        except (InstanceError, ValueError) as error:
+            place = place_in_file(line, keyword.lower() if in_lists else "")
+            text = said.strip() if isinstance(said, str) else json.dumps(said)
+            where = f"{shown_path(path)}{place}: {shown(text)}"
+            if isinstance(error, InstanceError):
+                raise InstanceError(f"{where}: {error}") from None
+            form = f"one of {', '.join(KEYWORDS)}" if keyword else expected
+            form = form if kind is None else f"{keyword} {kind.form}, {kind.meaning}"
+            raise InstanceError(f"{where}; expected {form}") from None
+        if keyword in PAIRS:
+            pairs[kind.argument].extend((line, *value))
+        elif kind.argument == _ON_CLUSTERS:
+            values[_ON_CLUSTERS].append(value)
+            lines[_ON_CLUSTERS].append(line)
+        else:
+            values[kind.argument], lines[kind.argument] = value, line
+    values[_ON_CLUSTERS] = tuple(values[_ON_CLUSTERS])
+    for argument in PAIRS.values():
+        is_soft = argument.startswith("soft")
+        table = np.array(pairs[argument]).reshape(-1, 4 if is_soft else 3)
+        numbers, lines[argument] = table[:, 1:3].astype(np.intp), table[:, 0].astype(np.intp)
+        values[argument] = SoftPairs(numbers, table[:, 3]) if is_soft else numbers
+    return Constraints(**values, lines=lines, in_lists=in_lists)

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.files.points_numpy import read_array
-from sdpbb.problem.files.tables import ARRAYS, opened_table
+from sdpbb.problem.files.tables import ARRAYS, opened_table, read_array
+from sdpbb.problem.frames import note_noise, positions
 from sdpbb.problem.origin import Origin
-from sdpbb.problem.row_values import note_noise, positions
 from sdpbb.problem.table import TABLES
 from sdpbb.problem.textfile import (
     encoding_beside,

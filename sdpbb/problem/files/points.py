@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, takewhile
 from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.files.points_numpy import read_arrays
-from sdpbb.problem.files.points_table import points_of_table
-from sdpbb.problem.files.tables import ARRAYS, SHEETS, is_table, opened_table
+from sdpbb.problem.checks import as_points
+from sdpbb.problem.files.tables import (
+    ARRAYS,
+    COLUMNS,
+    SHEETS,
+    Row,
+    filled,
+    is_counts,
+    opened_table,
+    read_array,
+    read_columns,
+)
+from sdpbb.problem.frames import table_of_frame
+from sdpbb.problem.geometry import dense
 from sdpbb.problem.preparation import prepared
-from sdpbb.problem.table import PointTable
-from sdpbb.problem.textfile import file_suffix, reading_file
+from sdpbb.problem.table import ADVICE, TABLES, PointTable, Roles, checked_names, names_by_index
+from sdpbb.problem.textfile import (
+    file_suffix,
+    is_missing_word,
+    is_number,
+    naming_file,
+    reading_file,
+    shown,
+    without_comment,
+)
 from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.reading import PointsArguments, Reading
 
 PointReader = Callable[[FilePath, Reading], PointTable]
 """Of a path and the options of reading it: see `read_points`. Missing values may be nan."""
 
-
-def _read_table(path: FilePath, reading: Reading) -> PointTable:
-    with opened_table(path, reading.delimiter, reading.encoding, reading.table) as table:
-        return points_of_table(table, reading)
-
-
-# By the suffix of the file's name, in lower case; other files are tables.
-POINT_READERS: dict[str, PointReader] = dict.fromkeys(ARRAYS, read_arrays)
-
 ROWS = 50_000
 """Rows that are written together."""
 
+SAMPLE_ROWS = 1000
+"""Number of rows that are asked for decimal commas, and for columns without a heading."""
+
 _OF_TEXT = ("separator", "decimal", "encoding")
+_MISSING_FIRST_LINE = "; is the line n d k missing?"
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*", re.ASCII)
 
 
 def read_points(path: FilePath, **reading: Unpack[PointsArguments]) -> PointTable:
@@ -67,24 +88,17 @@ def read_points(path: FilePath, **reading: Unpack[PointsArguments]) -> PointTabl
 
 def read_table(path: FilePath, reading: Reading) -> PointTable:
     """Read a file of points as `read_points` does."""
-    suffix, where = file_suffix(path), f"{shown_path(path)}: "
-    _check_options(path, suffix, reading)
-    with reading_file(path):
-        return prepared(POINT_READERS.get(suffix, _read_table)(path, reading), reading, where)
-
-
-def _check_options(path: FilePath, suffix: str, reading: Reading) -> None:
-    """Raise the InstanceError if an option is given that no file of this kind has."""
-    has_tables = suffix == ".npz" or suffix in SHEETS
-    if reading.table is not None and not has_tables:
-        raise InstanceError(
-            f"table: {shown_path(path)} has one table; expected an Excel or .npz file with it"
-        )
-    for name in _OF_TEXT:
-        if getattr(reading, name) is not None and (suffix in POINT_READERS or is_table(path)):
+    suffix, name = file_suffix(path), shown_path(path)
+    if reading.table is not None and suffix not in (".npz", *SHEETS):
+        raise InstanceError(f"table: {name} has one table; expected an Excel or .npz file with it")
+    for option in _OF_TEXT:
+        if getattr(reading, option) is not None and suffix in (*POINT_READERS, *SHEETS):
             raise InstanceError(
-                f"{name}: {shown_path(path)} is not text; expected CSV or another text file with it"
+                f"{option}: {name} is not text; expected CSV or another text file with it"
             )
+    with reading_file(path):
+        table = POINT_READERS.get(suffix, _read_text)(path, reading)
+        return prepared(table, reading, f"{name}: ")
 
 
 def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = None) -> None:
@@ -96,3 +110,237 @@ def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = No
         for start in range(0, n, ROWS):
             rows = points[start : start + ROWS].tolist()
             file.writelines(f"{' '.join(map(repr, row))}\n".encode() for row in rows)
+
+
+def _read_array(path: FilePath, reading: Reading) -> PointTable:
+    """Return the points of a file of NumPy, or of a sparse matrix of SciPy."""
+    points = read_array(path, reading.table, 2, "table (n, d), the points")
+    _check_no_columns(path, reading)
+    with naming_file(path):
+        return PointTable(as_points(dense(points)))
+
+
+def _read_columns(path: FilePath, reading: Reading) -> PointTable:
+    """Return the points of a file of Parquet or Feather."""
+    columns, n_index = read_columns(path)
+    with naming_file(path):
+        table = table_of_frame(columns, reading, n_index, f"{shown_path(path)}: ")
+    return replace(table, row_names=table.shown_names)
+
+
+def _check_no_columns(path: FilePath, reading: Reading) -> None:
+    """Raise the InstanceError if columns are chosen of a file that has none with names."""
+    for argument, column in reading.chosen:
+        a_file = "a file of that name, or " if argument == "known_classes" else ""
+        raise InstanceError(
+            f"{argument} = {shown(column)}: the columns of {shown_path(path)} have no names; "
+            f"expected {a_file}{TABLES} with it"
+        )
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Columns of a table of text, as its first row states them.
+
+    place : of the first row, for messages
+    width : the number of fields of a row
+    names : (width,) of the columns: from the heading, or their numbers without one; () for text
+    n, k : the numbers of points and of clusters, where text states them
+    """
+
+    path: FilePath
+    place: str
+    width: int
+    roles: Roles
+    names: tuple[str, ...] = ()
+    n: int | None = None
+    k: int | None = None
+
+    def called(self, column: int) -> str:
+        """Return the number of a column, and its name in parentheses if it has one."""
+        name = self.names[column] if self.names else ""
+        has_name = name not in ("", str(column + 1))
+        return f"column {column + 1}" + (f" ({shown(name)})" if has_name else "")
+
+
+def _read_text(path: FilePath, reading: Reading) -> PointTable:
+    """Return the points of a workbook, CSV, or text with a first line `n d k`."""
+    with opened_table(path, reading.delimiter, reading.encoding, reading.table) as table:
+        said = (row for row in table.rows if any(map(str.strip, row[1])))
+        first = next(said, None)
+        if first is None:
+            raise InstanceError(f"{shown_path(path)}: the file is empty; expected points")
+        sample = list(islice(said, SAMPLE_ROWS))
+        rows: Iterator[Row] = chain(sample, said)
+        if table.separator is None:
+            layout = _of_counts(path, first, reading)
+            split = ((line, without_comment(fields[0]).split()) for line, fields in rows)
+            rows = ((line, fields) for line, fields in split if fields)
+        else:
+            layout, has_heading = _of_heading(path, first, sample, reading)
+            rows = rows if has_heading else chain([first], rows)
+        features = layout.roles.features
+        # A text may claim any width.
+        known = (row[at] for _, row in sample for at in takewhile(len(row).__gt__, features))
+        decimal = reading.decimal or _decimal_of(chain.from_iterable(map(str.split, known)))
+        points, lines, texts = _numbers(layout, rows, decimal)
+    roles, names = layout.roles, layout.names
+    return PointTable(
+        points,
+        layout.k,
+        None if roles.index is None else _names_of_rows(layout, texts[roles.index], reading),
+        feature_names=tuple(names[at] for at in features) if names else (),
+        index_name="" if roles.index is None else names[roles.index],
+        known_classes=None if roles.classes is None else texts[roles.classes],
+        categories={names[at]: texts[at] for at in roles.categories},
+        separator=table.separator or "",
+        encoding=table.encoding,
+        lines=lines,
+    )
+
+
+def _of_counts(path: FilePath, first: Row, reading: Reading) -> _Layout:
+    """Return the columns of text whose first line states n, d and perhaps k."""
+    _check_no_columns(path, reading)
+    place, line = f"{shown_path(path)}:{first[0]}", without_comment(first[1][0]).strip()
+    if not is_counts(line):
+        hint = _MISSING_FIRST_LINE if all(map(is_number, line.split())) else ""
+        raise InstanceError(
+            f"{place}: the first line is {shown(line)}; expected the integers n d k or n d, or "
+            f"commas between the numbers of a CSV file{hint}"
+        )
+    n, d, *k = map(int, line.split())
+    if n < 1 or d < 1 or not all(1 <= each <= n for each in k):
+        raise InstanceError(
+            f"{place}: {shown(line)}; expected n d k with 1 <= k <= n and d >= 1"
+            f"{_MISSING_FIRST_LINE}"
+        )
+    return _Layout(path, place, d, Roles(range(d)), n=n, k=k[0] if k else None)
+
+
+def _of_heading(
+    path: FilePath, first: Row, sample: Sequence[Row], reading: Reading
+) -> tuple[_Layout, bool]:
+    """Return the columns of a table, and whether its first row is a heading.
+
+    A frame of pandas without names has 0, 1, ... in its heading, after the unnamed index.
+    """
+    place, names = f"{shown_path(path)}:{first[0]}", filled(first[1])
+    is_of_pandas = names[0] == "" and names[1:] == [str(j) for j in range(len(names) - 1)]
+    has_heading = is_of_pandas or not any(
+        is_number(name) or _COMMA_NUMBER.fullmatch(name) for name in names
+    )
+    if not has_heading:
+        width = max(len(filled(fields)) for _, fields in (first, *sample))
+        names = [str(j) for j in range(1, min(len(first[1]), width) + 1)]
+    if "" in (names[1:] or names):
+        column = names.index("", min(1, len(names) - 1)) + 1
+        raise InstanceError(
+            f"{place}: column {column} has no name; expected one (only a first column with names "
+            "or numbers of rows needs none)"
+        )
+    n_index = int(len(names) > 1 and not names[0])
+    roles = Roles.of(names, reading, f"{place}: ", n_index)
+    return _Layout(path, place, len(names), roles, tuple(names)), has_heading
+
+
+def _decimal_of(fields: Iterable[str]) -> str:
+    """Return what decimals begin with in all these fields: a point, unless a comma is certain.
+
+    A comma is certain where some number with a comma has not three digits after it, which may be
+    thousands, and no number has a point.
+    """
+    is_certain = False
+    for field in fields:
+        if _COMMA_NUMBER.fullmatch(field):
+            is_certain |= _THOUSANDS.fullmatch(field) is None
+        elif ("." in field and is_number(field)) or _THOUSANDS.fullmatch(field):
+            return "."
+    return "," if is_certain else "."
+
+
+def _numbers(
+    layout: _Layout, rows: Iterable[Row], decimal: str
+) -> tuple[NDArray[np.float64], NDArray[np.int64], dict[int, list[str]]]:
+    """Return the points (n, d), nan where a value is missing, their lines, and columns of text.
+
+    Memory follows the rows that are there, not the sizes that the first line claims.
+    """
+    features, values, lines = layout.roles.features, array("d"), array("q")
+    texts: dict[int, list[str]] = {column: [] for column in layout.roles.texts}
+    are_all = len(features) == layout.width
+    for line, fields in rows:
+        if len(fields) != layout.width:
+            fields = _of_width(layout, line, fields)
+        chosen = fields if are_all else [fields[column] for column in features]
+        try:
+            if decimal == "," or "_" in "".join(chosen):  # which Python reads over
+                raise ValueError
+            row = list(map(float, chosen))
+        except ValueError:
+            row = [math.nan]
+        if not math.isfinite(sum(row)):  # or a sum that overflows
+            row = [
+                _number(layout, line, column, field, decimal)
+                for column, field in zip(features, chosen, strict=True)
+            ]
+        values.fromlist(row)
+        for column, listed in texts.items():
+            listed.append(fields[column].strip())
+        lines.append(line)
+    count = len(lines)
+    if layout.n not in (None, count) or not count:
+        expected = "one at least" if layout.n is None else f"n = {layout.n}, as the line says"
+        raise InstanceError(
+            f"{layout.place}: the file has {count} rows of points; expected {expected}"
+        )
+    # Without any feature where all columns are text.
+    points = np.frombuffer(values).reshape(count, -1) if values else np.empty((count, 0))
+    return points, np.frombuffer(lines, np.int64), texts
+
+
+def _of_width(layout: _Layout, line: int, fields: list[str]) -> list[str]:
+    """Return a row without empty fields after the last column, as spreadsheets write them."""
+    if len(fields) > layout.width and not any(map(str.strip, fields[layout.width :])):
+        return fields[: layout.width]
+    hint = _MISSING_FIRST_LINE if layout.n and len(fields) in (2, 3) else ""
+    raise InstanceError(
+        f"{shown_path(layout.path)}:{line}: the row has {len(fields)} fields; expected "
+        f"{layout.width}, as {layout.place} says{hint}"
+    )
+
+
+def _number(layout: _Layout, line: int, column: int, field: str, decimal: str) -> float:
+    """Return the number in a field, nan if it is missing, or raise the InstanceError."""
+    text = field
+    if decimal == ",":
+        text = "no number" if "." in field else field.replace(",", ".")
+    if is_number(text) and math.isfinite(float(text)):
+        return float(text)
+    if is_missing_word(field):
+        return math.nan
+    raise InstanceError(
+        f"{shown_path(layout.path)}:{line}: {layout.called(column)} is {shown(field)}; expected a "
+        f"finite number{ADVICE if layout.names else ''}"
+    )
+
+
+def _names_of_rows(
+    layout: _Layout, labels: Sequence[str], reading: Reading
+) -> tuple[str, ...] | None:
+    """Return the names of the rows from the fields of a column; None where they are numbered."""
+    column, name = layout.roles.index or 0, shown_path(layout.path)
+    values = [label or None for label in labels]
+    if reading.index_column is not None:
+        checked_names(values, f"{name}: index_column = {layout.names[column]!r}")
+        return tuple(labels)
+    # The first column of a spreadsheet may be empty.
+    says = f"{name}: {layout.called(column)} is an index"
+    return tuple(labels) if any(labels) and names_by_index(values, says) else None
+
+
+POINT_READERS: dict[str, PointReader] = {
+    **dict.fromkeys(ARRAYS, _read_array),
+    **dict.fromkeys(COLUMNS, _read_columns),
+}
+"""Readers by the suffix of the file's name, in lower case; other files are tables of text."""

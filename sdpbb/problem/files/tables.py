@@ -1,6 +1,6 @@
-"""Tables of text from every kind of file: CSV, plain lines, workbooks, Parquet and Feather.
+"""Tables of text, of columns and of numbers, from every kind of file.
 
-Openpyxl reads workbooks, pyarrow Parquet and Feather. A row is its line and its fields as text.
+Openpyxl reads workbooks, pyarrow Parquet and Feather. A row of text is its line and its fields.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.textfile import (
@@ -29,7 +32,7 @@ from sdpbb.runtime.files import FilePath, shown_path
 ARRAYS = (".npy", ".npz")
 SHEETS = (".xlsx", ".xlsm")
 FEATHER = (".feather", ".arrow", ".ipc")
-TABLES_OF_COLUMNS = (".parquet", ".pq", *FEATHER)
+COLUMNS = (".parquet", ".pq", *FEATHER)
 """Suffixes of arrays, of workbooks, and of Parquet and Feather files."""
 
 CSV_SUFFIXES = (".csv", ".tsv", ".tab")
@@ -38,9 +41,6 @@ SEPARATORS = "\t;|,"
 
 SAMPLE = 20
 """Number of lines that are looked at for the separator."""
-
-BATCH = 10_000
-"""Rows of Parquet and Feather that become text together."""
 
 Row = tuple[int, list[str]]
 """The line of a row, from 1, and its fields."""
@@ -51,22 +51,18 @@ class TextTable:
     """Rows of a file, the heading among them if it has one.
 
     rows : to be read once, empty ones among them
-    separator : of the fields, a comma for a workbook; "" for columns without lines; None if each
-        line is one field
+    separator : of the fields, a comma for a workbook; None if each line is one field
     encoding : of the file, as Python calls it
-    n_index : number of the first columns that hold the index of a data frame
     """
 
-    path: FilePath
     rows: Iterator[Row]
     separator: str | None = ","
     encoding: str = "utf-8"
-    n_index: int = 0
 
 
 def is_table(path: FilePath) -> bool:
     """Return whether a file's name says that it is a workbook, Parquet or Feather."""
-    return file_suffix(path) in (*SHEETS, *TABLES_OF_COLUMNS)
+    return file_suffix(path) in (*SHEETS, *COLUMNS)
 
 
 @contextmanager
@@ -93,34 +89,13 @@ def opened_table(
     """
     suffix = file_suffix(path)
     if suffix in SHEETS:
-        yield TextTable(path, iter(_sheet(path, sheet)))
-    elif suffix in TABLES_OF_COLUMNS:
-        columns, n_index, table = _arrow_table(path)
-        yield TextTable(path, chain([(1, columns)], _arrow_rows(table)), "", n_index=n_index)
+        yield TextTable(iter(_sheet(path, sheet)))
+    elif suffix in COLUMNS:
+        yield TextTable(_rows_of_columns(read_columns(path)[0]))
     else:
         with open_text(path, encoding) as file:
             chosen, start, lines = _separated(path, file, separator)
-            yield TextTable(path, _rows(path, lines, start, chosen), chosen, file.encoding)
-
-
-def read_rows(path: FilePath, encoding: str | None = None) -> list[Row]:
-    """Return all rows of a table that are not empty, their fields without blanks around them.
-
-    Rows are as wide as the first one. Errors are those of `opened_table`, and for a row that is
-    wider.
-    """
-    with opened_table(path, encoding=encoding) as table:
-        stripped = ((line, [field.strip() for field in fields]) for line, fields in table.rows)
-        rows = [(line, fields) for line, fields in stripped if any(fields)]
-    width = len(filled(rows[0][1])) if rows else 0
-    for line, fields in rows:
-        if len(filled(fields)) > width:
-            raise InstanceError(
-                f"{shown_path(path)}:{line}: the row has {len(fields)} fields; line {rows[0][0]} "
-                f"has {width}"
-            )
-        fields[width:] = [""] * (width - len(fields))
-    return rows
+            yield TextTable(_rows(path, lines, start, chosen), chosen, file.encoding)
 
 
 def filled(fields: Sequence[str]) -> list[str]:
@@ -238,8 +213,16 @@ def _text(value: Any) -> str:
     return "" if value is None else " ".join(str(value).split())
 
 
-def _arrow_table(path: FilePath) -> tuple[list[str], int, Any]:
-    """Return the names of the columns of a table of pyarrow, those of an index first, and it."""
+def read_columns(path: FilePath) -> tuple[Any, int]:
+    """Return a table of pyarrow, and the number of its first columns that are an index of pandas.
+
+    Raises
+    ------
+    InstanceError
+        One line: the file, and what is wrong.
+    BackendUnavailable
+        If pyarrow is not installed.
+    """
     check_file(path)
     is_feather = file_suffix(path) in FEATHER
     kind = "a Feather file" if is_feather else "a Parquet file"
@@ -261,17 +244,64 @@ def _arrow_table(path: FilePath) -> tuple[list[str], int, Any]:
     named = columns if isinstance(columns, list) else []
     index = [name for name in named if isinstance(name, str) and name in table.column_names]
     order = sorted(range(table.num_columns), key=lambda at: table.column_names[at] not in index)
-    table = table.select(order)
-    return table.column_names, len(index), table
+    return table.select(order), len(index)
 
 
-def _arrow_rows(table: Any) -> Iterator[Row]:
-    number = 1
-    for batch in table.to_batches(max_chunksize=BATCH):
-        columns = [
-            ["" if value is None else str(value) for value in column.to_pylist()]
-            for column in batch.columns
-        ]
-        for fields in zip(*columns, strict=True):
-            number += 1
-            yield number, list(fields)
+def _rows_of_columns(table: Any) -> Iterator[Row]:
+    columns = [
+        ["" if value is None else str(value) for value in column.to_pylist()]
+        for column in table.columns
+    ]
+    rows = map(list, zip(*columns, strict=True))
+    return enumerate(chain([table.column_names], rows), 1)
+
+
+def read_array(path: FilePath, name: str | None, n_dimensions: int, expected: str) -> NDArray[Any]:
+    """Return the array of a file, or one of several; nothing in the file is run.
+
+    A matrix of SciPy is returned as it is.
+
+    Parameters
+    ----------
+    name : of the array; None: the only one with this number of dimensions
+    expected : what messages say of such an array
+
+    Raises
+    ------
+    InstanceError
+        One line: the file, what is wrong and what would be right.
+    """
+    with (
+        errors_as_one_line(path, "a file of plain arrays that numpy.save or numpy.savez wrote"),
+        open(path, "rb") as file,
+    ):
+        content: Any = np.load(file, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            return content
+        if name in content.files:
+            return np.asarray(content[name])
+        if name is None and {"format", "shape", "data"} <= set(content.files):
+            from scipy.sparse import load_npz  # few files are sparse
+
+            matrix: Any = load_npz(file)
+            matrix.check_format() if hasattr(matrix, "check_format") else None
+            return matrix  # type: ignore[no-any-return]
+        arrays = {each: np.asarray(content[each]) for each in content.files}
+    shapes = (f"{shown(each)} {array.shape}" for each, array in arrays.items())
+    names = first_of(shapes, 10) or "(none)"
+    if name is not None:
+        raise InstanceError(
+            f"{shown_path(path)}: table = {shown(name)}: there is no such array; expected one "
+            f"of {names}"
+        )
+    fitting = [
+        array
+        for array in arrays.values()
+        if array.dtype.kind in "biufU" and array.ndim == n_dimensions
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    raise InstanceError(
+        f"{shown_path(path)}: {len(fitting) or 'none'} of the arrays {names} may be the "
+        f"{expected}; expected one, or its name (--table, or --column for labels)"
+    )
