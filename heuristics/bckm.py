@@ -14,7 +14,7 @@ from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_co
 from heuristics.result import Stop
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem import Contraction, Infeasibility, Instance
-from sdpbb.problem.packing import assignment_rows, size_bounds, size_rows
+from sdpbb.problem.programme import assignment_rows
 from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.declaration import parameter
@@ -134,10 +134,9 @@ class _PenaltyMethod:
         self._contraction = contraction
         self._clock = clock
         n, k = contraction.n_points, contraction.k
-        least, most = (
-            (np.ones(k, np.intp), np.full(k, n)) if limits is None else size_bounds(limits)
-        )
-        self._programme = assignment_rows(contraction, [size_rows(contraction.counts, least, most)])
+        bounds = [(1, n)] * k if limits is None else limits.bounds()
+        sizes = contraction.counts, *np.array(bounds).T
+        self._programme = assignment_rows(contraction.n_blocks, k, contraction.cannot_link, [sizes])
         self._model = LinearModel(self._programme)
         self._weights = contraction.weights[:, None]
         self._at_rest = CENTRES_AT_REST * contraction.total / contraction.weights.sum()

@@ -19,8 +19,6 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft
 
 # Rows of an integer programme that takes some seconds to presolve.
 LARGE_PROGRAMME = 100_000
-# Seconds in which no integer programme is solved.
-NONE = 1e-9
 # Steps of k-means before its labels are mended.
 KMEANS_STEPS = 100
 
@@ -44,16 +42,14 @@ def first_clustering(
         If the integer programming solver fails.
     """
     if contraction.n_blocks + contraction.k * len(contraction.cannot_link) > LARGE_PROGRAMME:
-        found = find_feasible(contraction, NONE)
+        found = find_feasible(contraction, lambda: 0.0)  # without an integer programme
         if found is None:
             found = mended_clustering(contraction, time_left)
             if found is not None and not contraction.keeps_sizes(found):
                 found = packed_greedily(contraction, found)
         if found is not None:
             return found
-    seconds = time_left()
-    limit = None if seconds == math.inf else max(0.01, seconds)
-    return find_feasible(contraction, limit, lambda: time_left() <= 0.0)
+    return find_feasible(contraction, time_left)
 
 
 def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[np.intp] | None:

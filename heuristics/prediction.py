@@ -12,7 +12,7 @@ from heuristics.assignment import AssignmentParameters, PairwiseAssignment
 from heuristics.assignment.potts import blocks_apart
 from heuristics.sizes.kernels import sized_labels
 from sdpbb.problem.graph import connected_components, distinct_edges
-from sdpbb.problem.packing import assignment_rows, size_rows
+from sdpbb.problem.programme import assignment_rows
 from sdpbb.runtime.backends.milp import solve_binary_programme
 
 
@@ -87,9 +87,7 @@ def _programmed(
     if (least > most).any():
         return None
     m, k = costs.shape
-    sizes = size_rows(counts, least, most)
-    programme = replace(
-        assignment_rows(blocks_apart(m, k, apart), [sizes]), objective=costs.reshape(-1)
-    )
+    rows = assignment_rows(m, k, apart, [(counts, least, most)])
+    programme = replace(rows, objective=costs.reshape(-1))
     found = solve_binary_programme(programme).x
     return None if found is None else found.reshape(m, k).argmax(axis=1)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import AssignmentSolution, Potts
-from sdpbb.problem.packing import assignment_rows, with_soft_pairs
+from sdpbb.problem.programme import assignment_rows, with_soft_pairs
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import MilpStatus
@@ -62,7 +62,8 @@ def minimise_by_programme(
     is_soft = is_apart | is_together
     # What every label of a block costs at least is left out: the others have more digits so.
     above = np.where(potts.allowed, potts.costs - potts.costs.min(axis=1, keepdims=True), 0.0)
-    programme = replace(assignment_rows(potts.hard_part, []), objective=above.reshape(-1))
+    hard = potts.pairs[np.isinf(weights)]
+    programme = replace(assignment_rows(potts.n, k, hard), objective=above.reshape(-1))
     soft = SoftBlocks(potts.pairs[is_soft], weights[is_soft])
     programme = with_soft_pairs(programme, k, soft)
     is_there = np.ones(programme.n_variables, np.bool_)

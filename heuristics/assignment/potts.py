@@ -57,11 +57,6 @@ class Potts:
         return neighbour_lists(self.n, self.pairs, self.weights)
 
     @property
-    def hard_part(self) -> Contraction:
-        """The blocks, and the hard pairs as their cannot-links, without places."""
-        return blocks_apart(self.n, self.k, self.pairs[np.isinf(self.weights)])
-
-    @property
     def lowest(self) -> float:
         """A lower bound on the objective: what it is where no pair is violated."""
         return float(self.costs.min(axis=1).sum() + self.weights[self.weights < 0].sum())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heuristics.assignment import Assignment, AssignmentParameters, AssignmentSolution
 from heuristics.sizes.kernels import repaired_labels, sized_labels
 from sdpbb.problem import Contraction
-from sdpbb.problem.packing import Packing, packed_exactly, size_bounds
+from sdpbb.problem.packing import Packing, packed_exactly
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.jit import njit
@@ -150,7 +150,7 @@ class SizedAssignment:
         self.n_steps += 1
         place = self._places(costs)
         if self.is_greedy or (self.is_flow and not (soft and self._is_small)):
-            bounds = [size_bounds(quantity.limits) for quantity in self._amounts]
+            bounds = [quantity.bounds for quantity in self._amounts]
             # Of the quantities, only the first may be listed; bounds of others are all alike.
             least, most = (np.array([bound[at][place] for bound in bounds]) for at in (0, 1))
             labels = np.empty(len(costs), np.int64)
@@ -165,13 +165,8 @@ class SizedAssignment:
         # The programme has clusters in the order of the list.
         cluster = np.argsort(place, kind="stable")
         before = time_left()
-        packing = packed_exactly(
-            self.contraction,
-            costs[:, cluster],
-            max(0.01, min(self._seconds, before)),
-            lambda: time_left() <= 0.0,
-            soft,
-        )
+        within = at_most(time_left, self._seconds)
+        packing = packed_exactly(self.contraction, costs[:, cluster], within, soft)
         if np.isfinite(before):
             self._seconds -= before - time_left()
         if packing.labels is None:

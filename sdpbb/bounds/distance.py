@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Contraction
-from sdpbb.problem.colouring.graph import neighbours, sparse_graph
+from sdpbb.problem.colouring import neighbours, sparse_graph
 from sdpbb.problem.coordinates import offsets
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -7,18 +7,14 @@ Source: PC-SOS-SDP, section 3.3, for colourability.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem.colouring.decide import ColouringLimits, decide
-from sdpbb.problem.colouring.graph import sparse_graph
+from sdpbb.problem.colouring import decide, sparse_graph
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.packing import packed_exactly, packed_greedily
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # Blocks times clusters up to which integer programmes pack blocks where sizes have no minimum: one
 # of 30,000, of 300 points with a maximum diameter, did not end in two minutes.
@@ -26,9 +22,7 @@ FEW_VARIABLES = 2_000
 
 
 def find_feasible(
-    contraction: Contraction,
-    time_limit: float | None = None,
-    stop: Callable[[], bool] | None = None,
+    contraction: Contraction, time_left: TimeLeft = no_limit
 ) -> NDArray[np.intp] | Infeasibility | None:
     """Find a clustering of the blocks into exactly k clusters that satisfies cannot-links.
 
@@ -43,9 +37,8 @@ def find_feasible(
 
     Parameters
     ----------
-    time_limit : seconds, > 0, for integer programmes, or None. With a limit, none is solved that is
-        too large for HiGHS to presolve in the time left
-    stop : asked while integer programmes are solved; when true they are given up
+    time_left : for integer programmes. With a limit, none is solved that is too large for HiGHS to
+        presolve in that time; when it is over, they are given up
 
     Returns
     -------
@@ -58,41 +51,26 @@ def find_feasible(
     BackendFailure
         If the integer programming solver fails.
     """
-    end = math.inf if time_limit is None else time.perf_counter() + time_limit
-    limits = ColouringLimits(time_left=lambda: end - time.perf_counter(), stop=stop)
     graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
-    found = decide(graph, contraction.k, limits)
+    found = decide(graph, contraction.k, time_left=time_left)
     if found.vertices is not None:
         clique, other = InfeasibilityKind.CLIQUE, InfeasibilityKind.NOT_COLOURABLE
         points = contraction.representatives[found.vertices]
         return Infeasibility(clique if found.is_clique else other, tuple(points.tolist()))
     if not contraction.packed_quantities:
         return None if found.labels is None else use_every_colour(found.labels, contraction.k)
-    return _packed(contraction, found.labels, limits)
-
-
-def _packed(
-    contraction: Contraction, colouring: NDArray[np.intp] | None, limits: ColouringLimits
-) -> NDArray[np.intp] | Infeasibility | None:
-    """Return labels (m,) that satisfy cannot-links and limits, or the Infeasibility, or None.
-
-    colouring : that satisfies the cannot-links; None: not found in time. If clusters have no
-        minimum, and an integer programme would be large, it is returned as it is: a search can
-        begin with a clustering of other sizes, and bounds know of the maximum
-    """
-    if colouring is not None:
-        packed = packed_greedily(contraction, colouring)
+    if found.labels is not None:
+        packed = packed_greedily(contraction, found.labels)
         if packed is not None:
             return packed
-    limits_of = [quantity.limits for quantity in contraction.packed_quantities]
-    is_only_maximum = all(each.listed is None and each.least <= 1 for each in limits_of)
+    limits = [quantity.limits for quantity in contraction.packed_quantities]
+    is_only_maximum = all(each.listed is None and each.least <= 1 for each in limits)
     if is_only_maximum and contraction.n_blocks * contraction.k > FEW_VARIABLES:
-        return colouring
-    seconds = limits.time_left()
-    if seconds <= 0.0:
+        # A search can begin with a clustering of other sizes, and bounds know of the maximum.
+        return found.labels
+    if time_left() <= 0.0:
         return None
-    limit = None if seconds == math.inf else seconds
-    packing = packed_exactly(contraction, None, limit, limits.stop)
+    packing = packed_exactly(contraction, None, time_left)
     if not packing.is_impossible:
         return packing.labels
     return Infeasibility(InfeasibilityKind.SIZES, tuple(contraction.representatives.tolist()))

@@ -80,6 +80,12 @@ class Quantity:
         return bool((self.linear >= 1).all())
 
     @property
+    def bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The least (k,) and the most (k,) of each cluster, c-th of listed ones."""
+        least, most = np.array(self.limits.bounds(), np.intp).T
+        return least, most
+
+    @property
     def is_two_sided(self) -> bool:
         """True if a part of an allowed cluster may hold too little, or no listed size.
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.problem.colouring.exact import Colourability
-from sdpbb.problem.colouring.graph import greedy_clique, sparse_graph
+from sdpbb.problem.colouring import greedy_clique, sparse_graph
 from sdpbb.problem.graph import connected_components, distinct_edges, spanning_forest
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
@@ -220,10 +219,7 @@ def check_constraints(
 
         check_certifiable(instance, certificate)
     diagnosis = diagnose(instance, checked_seconds(time_limit))
-    known = {Colourability.YES: True, Colourability.NO: False, Colourability.UNKNOWN: None}[
-        diagnosis.verdict
-    ]
-    contraction = contract(instance) if known is not False else None
+    contraction = None if diagnosis.is_feasible is False else contract(instance)
     groups: Groups | None = None
     forced: list[tuple[int, int]] = []
     left_out: tuple[Statement, ...] = ()
@@ -233,14 +229,14 @@ def check_constraints(
         left_out = redundant(instance)
     report = ConstraintReport(
         instance=instance,
-        is_feasible=known,
+        is_feasible=diagnosis.is_feasible,
         conflict=diagnosis.conflict,
         groups=groups,
         forced=tuple(forced),
         redundant=left_out,
         warnings=tuple(suspicions(instance)),
     )
-    if certificate is not None and known is False:
+    if certificate is not None and diagnosis.is_feasible is False:
         try:
             _certify(instance, time_limit, certificate)
         except CertificateError as error:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, SoftViolations
-from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.run.checkpoint import RunState
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.result import (
@@ -85,7 +84,7 @@ def _conflict(proof: Infeasibility, instance: Instance, seconds_left: float) -> 
     from sdpbb.run.explanation.explain import diagnose  # seldom needed
 
     found = diagnose(instance, min(EXPLANATION, max(LEAST_EXPLANATION, seconds_left)))
-    if found.verdict is Colourability.YES:
+    if found.is_feasible:
         raise BackendFailure(f"{proof}: contradicted by a clustering that has been found")
     return found.conflict
 

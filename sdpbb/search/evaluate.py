@@ -105,7 +105,7 @@ def _evaluate(node: Node, upper: float, context: EvaluationContext, budget: Budg
     decided, bounded = contractions
     feasible = known_labels(node, decided)
     if feasible is None:
-        found = find_feasible(decided, budget.seconds_left, budget.is_urgent)
+        found = find_feasible(decided, budget.time_left)
         if isinstance(found, Infeasibility):
             return NodeResult(NodeStatus.INFEASIBLE, NOTHING)
         if found is None:

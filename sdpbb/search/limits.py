@@ -135,11 +135,6 @@ class Budget:
         """Return whether this share of the time that was left is over, or the run is to end."""
         return self.is_urgent() or self.seconds >= share * self.until_end
 
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the run's end, at least a hundredth; None without a limit."""
-        return None if self.until_end == math.inf else max(0.01, self.until_end - self.seconds)
-
     def time_left(self) -> float:
         """Return the seconds until the run's end, 0 once it is to end; inf without a limit."""
         return 0.0 if self.is_urgent() else self.until_end - self.seconds

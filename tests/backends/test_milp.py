@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
-from sdpbb.problem.colouring.decide import colouring_programme
+from sdpbb.problem.programme import assignment_rows
 from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus
@@ -191,7 +191,7 @@ def test_a_solve_is_given_up_when_it_is_asked_to_stop(allowed):
         asked += 1
         return asked > allowed
 
-    hard = colouring_programme(csr_array(adjacency), 8)
+    hard = assignment_rows(60, 8, np.argwhere(np.triu(adjacency)))
     solution = solve_binary_programme(hard, "highs", stop)
     assert solution.status is MilpStatus.TIME_LIMIT
     assert asked > allowed

@@ -12,7 +12,7 @@ from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.partitions import require_no_partition
 from sdpbb.checker.prices import Enumerated, Lagrangian
-from sdpbb.problem.packing.in_units import ClusterPacking
+from sdpbb.problem.packing_in_units import ClusterPacking
 from tests.checker.priced import random_problem
 
 

@@ -16,7 +16,6 @@ from sdpbb.app.cli import EXIT_CODES, ExitCode
 from sdpbb.app.cli.app import COMMANDS
 from sdpbb.constraint_sets import Drawing
 from sdpbb.problem import Instance
-from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
 from sdpbb.questions import check
 from sdpbb.run.explanation.explain import Diagnosis
@@ -77,7 +76,7 @@ def test_a_wrong_file_is_one_line_and_costs_no_output(run, folder, line, section
 
 
 def test_what_was_not_found_out_has_its_own_status(run, folder, monkeypatch):
-    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
+    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(None))
     code, out, _ = run("check", "points.txt")
     assert code == ExitCode.LIMIT_WITHOUT_CLUSTERING
     assert "unknown: found neither a clustering that satisfies them nor a proof of conflict" in out

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, MaximumDiameter
-from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.questions import check
 from sdpbb.questions.check import check_constraints
 from sdpbb.run.explanation.explain import Diagnosis
@@ -87,7 +86,7 @@ def test_a_cannot_link_that_a_diameter_implies_is_redundant():
 
 
 def test_what_is_not_found_out_is_not_claimed(monkeypatch):
-    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
+    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(None))
     report = check_constraints(Instance(points(5), 2, [(0, 2)], [(0, 1)]))
     assert report.is_feasible is None
     assert "unknown: found neither" in str(report)

@@ -12,9 +12,8 @@ from sdpbb.problem import (
     MaximumDiameter,
     MaximumSize,
     MinimumDifference,
+    colouring,
 )
-from sdpbb.problem.colouring import decide
-from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.statements import Catalogue
 from sdpbb.run import conclusion
 from sdpbb.run.explanation import explain, oracle
@@ -37,10 +36,10 @@ def test_a_clustering_is_mended_only_where_a_greedy_colouring_does_not_do(monkey
     asked = []
     monkeypatch.setattr(explain, "MANY_ROWS", 0)
     monkeypatch.setattr(explain, "_is_mended", lambda given, _: asked.append(given) or True)
-    assert diagnose(instance, time_limit=60.0).verdict is Colourability.YES
+    assert diagnose(instance, time_limit=60.0).is_feasible
     assert asked == []
-    monkeypatch.setattr(explain, "colour_exactly", lambda *_: (Colourability.UNKNOWN, None))
-    assert diagnose(instance, time_limit=60.0).verdict is Colourability.YES
+    monkeypatch.setattr(colouring, "colour_exactly", lambda *_: (None, None))
+    assert diagnose(instance, time_limit=60.0).is_feasible
     assert asked == [instance]
 
 
@@ -48,7 +47,7 @@ def test_limits_on_sizes_beside_others_that_the_packing_does_not_know():
     """A packing that keeps the sizes and breaks another constraint on clusters is no answer."""
     constraints = (MaximumSize(3), MinimumDifference((), 2))
     instance = Instance(np.arange(8.0)[:, None], 4, cluster_constraints=constraints)
-    assert diagnose(instance, time_limit=60.0).verdict is Colourability.YES
+    assert diagnose(instance, time_limit=60.0).is_feasible
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -57,9 +56,9 @@ def test_a_conflict_is_infeasible_and_each_of_its_members_is_needed(seed):
     instance = contradictory(seed)
     found = diagnose(instance, time_limit=60.0)
     if can_hold(instance):
-        assert (found.verdict, found.conflict) == (Colourability.YES, None)
+        assert (found.is_feasible, found.conflict) == (True, None)
         return
-    assert found.verdict is Colourability.NO
+    assert found.is_feasible is False
     members = found.conflict.members
     assert found.conflict.is_minimal
     assert found.conflict.is_exact or instance.rules.go_beyond_pairs
@@ -252,8 +251,8 @@ def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
     monkeypatch.setattr(oracle, "NODES", 0)
 
     wrong = MilpSolution(MilpStatus.INFEASIBLE)
-    monkeypatch.setattr(decide, "colour_exactly", lambda *_: (Colourability.UNKNOWN, None))
-    monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, **_: wrong)
+    monkeypatch.setattr(colouring, "colour_exactly", lambda *_: (None, None))
+    monkeypatch.setattr(colouring, "solved_within", lambda *_: wrong)
     wheel = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)]
     with pytest.raises(BackendFailure, match="a clustering satisfies them"):
         explain_infeasibility(Instance(points(5), 3, None, wheel))
@@ -266,10 +265,8 @@ def test_a_time_limit_is_a_number_above_zero(time_limit):
 
 
 def test_minimise_keeps_what_it_cannot_decide():
-    def verdict(items: list[int]) -> Colourability:
-        if 5 not in items:
-            return Colourability.UNKNOWN
-        return Colourability.NO if {3, 7} <= set(items) else Colourability.YES
+    def verdict(items: list[int]) -> bool | None:
+        return not {3, 7} <= set(items) if 5 in items else None
 
     found = minimal_subset(list(range(10)), verdict, no_limit)
     assert found == ([3, 5, 7], False)
@@ -290,7 +287,7 @@ def test_solve_has_no_conflict_for_a_feasible_instance():
 
 def test_a_refuted_proof_is_no_result(monkeypatch):
     monkeypatch.setattr(
-        "sdpbb.run.explanation.explain.diagnose", lambda *arguments: Diagnosis(Colourability.YES)
+        "sdpbb.run.explanation.explain.diagnose", lambda *arguments: Diagnosis(True)
     )
     with pytest.raises(BackendFailure, match="contradicted by a clustering that has been found"):
         sdpbb.solve(Instance(points(4), 3, [(0, 1)], [(0, 1)]))
@@ -301,7 +298,7 @@ def test_little_time_is_left_for_saying_why(monkeypatch):
 
     def remember(instance: Instance, time_limit: float) -> Diagnosis:
         asked.append(time_limit)
-        return Diagnosis(Colourability.UNKNOWN)
+        return Diagnosis(None)
 
     monkeypatch.setattr("sdpbb.run.explanation.explain.diagnose", remember)
     instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])

@@ -14,7 +14,7 @@ from heuristics.kmeans import best_kmeans
 from heuristics.method import RunClock
 from heuristics.result import Stop
 from sdpbb.problem import Instance, contract
-from sdpbb.problem.packing import clique_cover
+from sdpbb.problem.programme import clique_cover
 from tests.enumeration import sums_of_squares
 from tests.examples import examples
 from tests.graphs import contraction_of, cycle, random_graph

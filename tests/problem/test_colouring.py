@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
-from sdpbb.problem.colouring import decide
-from sdpbb.problem.colouring.decide import ColouringLimits
-from sdpbb.problem.colouring.exact import Colourability, colour_exactly
-from sdpbb.problem.colouring.graph import (
-    components,
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, colouring, contract
+from sdpbb.problem.colouring import (
+    UNKNOWN,
+    colour_exactly,
+    decide,
     greedy_clique,
     induced,
     k_core,
@@ -34,7 +33,6 @@ from tests.graphs import (
     random_graph,
 )
 
-YES, NO, UNKNOWN = Colourability.YES, Colourability.NO, Colourability.UNKNOWN
 GROETZSCH = mycielski(cycle(5))
 GRAPHS = st.builds(
     lambda seed, m, density: random_graph(np.random.default_rng(seed), m, density),
@@ -51,7 +49,7 @@ def test_colourings_are_those_of_enumeration(adjacency, k):
     """A first descent finds one whenever two colours suffice; the core decides."""
     graph, is_possible = csr_array(adjacency), bool(proper_colourings(adjacency, k))
     verdict, colours = colour_exactly(graph, k, budget=PLENTY)
-    assert verdict is (YES if is_possible else NO)
+    assert verdict is is_possible
     greedy = colour_exactly(graph, k, budget=len(adjacency))[1]
     for labels in (colours, greedy):
         if labels is not None:
@@ -64,8 +62,8 @@ def test_colourings_are_those_of_enumeration(adjacency, k):
     assert len(clique) >= 1
     assert np.array_equal(adjacency[np.ix_(clique, clique)], complete(len(clique)))
     inner = induced(graph, k_core(graph, k)[0])
-    verdicts = {colour_exactly(induced(inner, part), k, PLENTY)[0] for part in components(inner)}
-    assert (NO in verdicts) == (not is_possible)
+    assert colour_exactly(inner, k, PLENTY)[0] is is_possible
+    assert decide(graph, k).is_possible is is_possible
     edges = np.argwhere(np.triu(adjacency))
     assert np.array_equal(sparse_graph(len(adjacency), edges).toarray(), adjacency)
 
@@ -81,16 +79,16 @@ def test_colourings_with_sizes_are_those_of_enumeration(adjacency, k, random):
     every = map(np.array, product(range(k), repeat=m))
     expected = any(keeps(labels) and proper(adjacency, labels) for labels in every)
     answer, colours = colour_exactly(csr_array(adjacency), k, PLENTY, keeps=keeps)
-    assert answer is (YES if expected else NO)
+    assert answer is expected
     assert colours is None or keeps(colours)
 
 
 @pytest.mark.parametrize(
     ("adjacency", "k", "fits", "answer"),
     [
-        (np.zeros((7, 7), bool), 3, lambda some: len(some) <= 3, YES),
-        (np.zeros((7, 7), bool), 3, lambda some: len(some) <= 2, NO),
-        (np.zeros((2, 2), bool), 2, lambda some: 1 not in some, NO),
+        (np.zeros((7, 7), bool), 3, lambda some: len(some) <= 3, True),
+        (np.zeros((7, 7), bool), 3, lambda some: len(some) <= 2, False),
+        (np.zeros((2, 2), bool), 2, lambda some: 1 not in some, False),
     ],
 )
 def test_no_more_vertices_share_a_colour_than_fit(adjacency, k, fits, answer):
@@ -108,17 +106,17 @@ def test_graphs_of_known_numbers():
         assert m == 1 or colour_exactly(graph, m - 1, budget=m)[1] is None
     groetzsch, nothing = csr_array(GROETZSCH), csr_array((0, 0), dtype=bool)
     assert len(greedy_clique(groetzsch)) == 2
-    assert colour_exactly(groetzsch, 3, budget=11) == (UNKNOWN, None)
-    assert colour_exactly(groetzsch, 4, budget=11)[0] is YES
+    assert colour_exactly(groetzsch, 3, budget=11) == (None, None)
+    assert colour_exactly(groetzsch, 4, budget=11)[0] is True
     assert len(greedy_clique(nothing)) == 0
     verdict, colours = colour_exactly(nothing, 1, budget=0)
-    assert (verdict, len(colours)) == (YES, 0)
+    assert (verdict, len(colours)) == (True, 0)
 
 
 def test_without_a_budget_nothing_is_known():
     graph = csr_array(GROETZSCH)
-    assert colour_exactly(graph, 3, budget=5) == (UNKNOWN, None)
-    assert colour_exactly(graph, 3, budget=PLENTY)[0] is NO
+    assert colour_exactly(graph, 3, budget=5) == (None, None)
+    assert colour_exactly(graph, 3, budget=PLENTY)[0] is False
 
 
 def check(verdict, adjacency, k):
@@ -139,7 +137,7 @@ def test_the_verdict_is_that_of_enumeration(misses, adjacency):
     rng = np.random.default_rng(len(adjacency))
     with pytest.MonkeyPatch.context() as patch:
         if misses:
-            patch.setattr(decide, "colour_exactly", lambda *_: (UNKNOWN, None))
+            patch.setattr(colouring, "colour_exactly", lambda *_: (None, None))
         for k in range(1, min(len(adjacency), 4) + 1):
             check(find_feasible(contraction_of(adjacency, k, rng)), adjacency, k)
 
@@ -164,24 +162,24 @@ def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
     """Nor is one begun that cannot be presolved in the time left; branching needs none."""
     contraction = contraction_of(GROETZSCH, 3, np.random.default_rng(4))
     unknown = MilpSolution(MilpStatus.TIME_LIMIT)
-    monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, **_: unknown)
-    assert find_feasible(contraction, time_limit=1.0) is None
-    monkeypatch.setattr(decide, "solve_binary_programme", None)
-    assert find_feasible(contraction, time_limit=1e-4) is None
-    assert find_feasible(contraction, stop=lambda: True) is None
-    found = decide.decide(csr_array(GROETZSCH), 3, ColouringLimits(nodes=PLENTY))
-    assert (found.answer, found.is_exact) == (NO, True)
+    monkeypatch.setattr(colouring, "solved_within", lambda *_: unknown)
+    assert find_feasible(contraction) is None
+    monkeypatch.setattr(colouring, "solved_within", None)
+    assert find_feasible(contraction, lambda: 1e-4) is None
+    assert find_feasible(contraction, lambda: 0.0) is None
+    found = decide(csr_array(GROETZSCH), 3, nodes=PLENTY)
+    assert (found.is_possible, found.is_exact) == (False, True)
 
 
 def test_what_cannot_be_decided_hides_no_proof_elsewhere():
     """The first component is too large for the time, and the second a clique."""
-    both, no_time = np.zeros((15, 15), dtype=bool), ColouringLimits(time_left=lambda: 0.0)
+    both = np.zeros((15, 15), dtype=bool)
     both[:11, :11] = GROETZSCH
     both[11:, 11:] = complete(4)
-    found = decide.decide(csr_array(both), 3, no_time)
-    assert (found.answer, found.is_clique) == (NO, True)
+    found = decide(csr_array(both), 3, time_left=lambda: 0.0)
+    assert (found.is_possible, found.is_clique) == (False, True)
     assert found.vertices.tolist() == [11, 12, 13, 14]
-    assert decide.decide(csr_array(both[:11, :11]), 3, no_time) is decide.UNKNOWN
+    assert decide(csr_array(both[:11, :11]), 3, time_left=lambda: 0.0) is UNKNOWN
 
 
 @pytest.mark.long

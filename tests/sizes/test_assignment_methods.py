@@ -14,7 +14,6 @@ from heuristics.sizes import assignment
 from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
-from sdpbb.problem.packing import size_bounds
 from tests.any_instance import drawn_instance
 
 PARTS = ("equal points", "pairs")
@@ -48,7 +47,7 @@ def cheapest(contraction, costs, penalty):
     first = contraction.limited_amounts[0].linear
     nearest = np.bincount(costs.argmin(axis=1), first, contraction.k)
     order = np.argsort(np.argsort(nearest, kind="stable"), kind="stable")
-    bounds = [size_bounds(each.limits) for each in contraction.limited_amounts]
+    bounds = [each.bounds for each in contraction.limited_amounts]
     i, j = contraction.cannot_link.T
     best = np.inf
     for labels in map(np.array, product(range(contraction.k), repeat=contraction.n_blocks)):

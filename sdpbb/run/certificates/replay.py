@@ -11,9 +11,7 @@ from scipy.sparse import csr_array
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import measures
-from sdpbb.problem.colouring.decide import ColouringLimits, decide
-from sdpbb.problem.colouring.exact import Colourability
-from sdpbb.problem.colouring.graph import greedy_clique
+from sdpbb.problem.colouring import decide, greedy_clique
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.infeasibility import shared_cliques
 
@@ -93,9 +91,9 @@ def infeasibility(blocks: Blocks) -> list[Step]:
     A long refutation of a colouring, or that of sizes, is for the checker to find.
     """
     # Sizes may be what leaves no clustering, as far as a short search tells.
-    limits = ColouringLimits(COLOURING_WORK // blocks.m, time_left=lambda: 0.0)
-    found = decide(csr_array(blocks.adjacency), blocks.k, limits)
-    if measures(blocks.rules) and found.answer is not Colourability.NO:
+    graph, nodes = csr_array(blocks.adjacency), COLOURING_WORK // blocks.m
+    found = decide(graph, blocks.k, nodes, time_left=lambda: 0.0)
+    if measures(blocks.rules) and found.is_possible is not False:
         return [(["infeasible", "packing"], {})]
     if refutation := _refuted_colouring(blocks):
         return refutation

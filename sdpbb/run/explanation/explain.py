@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,31 +14,32 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
-from sdpbb.problem.colouring.exact import Colourability, colour_exactly
-from sdpbb.problem.colouring.graph import greedy_clique, induced, k_core, sparse_graph
-from sdpbb.problem.graph import connected_components, distinct_edges
+from sdpbb.problem.colouring import decide, induced, sparse_graph
+from sdpbb.problem.graph import (
+    connected_components,
+    distinct_edges,
+    shortest_path,
+    spanning_forest,
+)
+from sdpbb.problem.infeasibility import forced_merges
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.statements import Catalogue, Conflict
 from sdpbb.run.explanation.oracle import Oracle, minimal_subset, quotient
-from sdpbb.run.explanation.walks import (
-    cannot_links_between,
-    closed_walk,
-    connecting_must_links,
-    too_many_must_links,
-)
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 from sdpbb.runtime.values import counted
 
 # Rows of an integer programme that takes some seconds to presolve.
 MANY_ROWS = 100_000
+# Cannot-links inside a group of must-linked points, of which the one with the shortest path counts.
+MOST_PATHS = 100
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Verdict on the constraints of an instance, and a conflict among them."""
+    """Verdict on the constraints of an instance, None if not known, and a conflict among them."""
 
-    verdict: Colourability
+    is_feasible: bool | None
     conflict: Conflict | None = None
 
 
@@ -51,8 +53,8 @@ def explain_infeasibility(
     """Return a minimal set of constraints that no clustering into exactly k clusters keeps.
 
     "Minimal" means that the others can hold when any one of them is left out. It is, in this
-    order, the first of: a path of must-links and a cannot-link between its ends; for k = 2, a cycle
-    with an odd number of cannot-links; must-links that leave fewer than k groups of points;
+    order, the first of: a path of must-links and a cannot-link between its ends; must-links that
+    leave fewer than k groups of points; for k = 2, a cycle with an odd number of cannot-links;
     k + 1 groups that mutually cannot link, if a greedy search finds them; what remains when
     constraints are left out, many at a time, for as long as the others contradict each other.
 
@@ -92,16 +94,16 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
     time_left = at_most(no_limit, checked_seconds(time_limit))
     catalogue = Catalogue(instance)
     oracle = Oracle(catalogue, time_left)
-    verdict, candidate = _candidate(catalogue, oracle, time_left)
+    is_feasible, candidate = _candidate(catalogue, oracle, time_left)
     if candidate is None:
-        return Diagnosis(verdict)
+        return Diagnosis(is_feasible)
     kept, is_minimal = candidate, True
-    if not _are_must_links(catalogue, candidate):  # of which all are needed
+    if candidate[-1] >= len(catalogue.must_link):  # of must-links alone, all are needed
         kept, is_minimal = minimal_subset(candidate, oracle.verdict, time_left)
     is_exact = oracle.confirm(kept)
     kind, heading = _kind_and_heading(catalogue, kept)
     members = tuple(catalogue.statement(number) for number in kept)
-    return Diagnosis(Colourability.NO, Conflict(kind, heading, members, is_minimal, is_exact))
+    return Diagnosis(False, Conflict(kind, heading, members, is_minimal, is_exact))
 
 
 def checked_seconds(time_limit: object) -> float:
@@ -112,54 +114,71 @@ def checked_seconds(time_limit: object) -> float:
     return float(time_limit)  # type: ignore[arg-type]
 
 
-def _are_must_links(catalogue: Catalogue, candidate: list[int]) -> bool:
-    return all(number < len(catalogue.must_link) for number in candidate)
-
-
-Candidate = tuple[Colourability, list[int] | None]
+Candidate = tuple[bool | None, list[int] | None]
 
 
 def _candidate(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Candidate:
-    """Return the verdict on all constraints; if it is NO, those that a proof rests on."""
-    found = closed_walk(catalogue, time_left) or too_many_must_links(catalogue)
+    """Return the verdict on all constraints; if it is False, those that a proof rests on."""
+    found = _path_to_cannot_link(catalogue) or _too_many_must_links(catalogue)
     if found is not None:
-        return Colourability.NO, found
-    verdict, found = _groups(catalogue, oracle, time_left)
+        return False, found
+    is_feasible, found = _groups(catalogue, oracle, time_left)
     if found is not None or not catalogue.on_clusters:
-        return verdict, found
+        return is_feasible, found
     every = list(range(len(catalogue)))
-    verdict = oracle.verdict(every)
-    return verdict, every if verdict is Colourability.NO else None
+    is_feasible = oracle.verdict(every)
+    return is_feasible, every if is_feasible is False else None
+
+
+def _path_to_cannot_link(catalogue: Catalogue) -> list[int] | None:
+    """Return a shortest path of must-links, then a cannot-link between its ends, if any."""
+    n, p = catalogue.instance.n_points, len(catalogue.must_link)
+    sides = connected_components(n, catalogue.must_link)[catalogue.cannot_link]
+    inside = np.flatnonzero(sides[:, 0] == sides[:, 1])[:MOST_PATHS].tolist()
+    paths = [shortest_path(n, catalogue.must_link, *catalogue.cannot_link[at]) for at in inside]
+    if not paths:
+        return None
+    path, at = min(zip(paths, inside, strict=True), key=lambda found: len(found[0]))
+    return [*(catalogue.must_link_number(i, j) for i, j in pairwise(path)), p + at]
+
+
+def _too_many_must_links(catalogue: Catalogue) -> list[int] | None:
+    """Return n - k + 1 must-links that leave fewer than k groups; None if there are not so many."""
+    instance = catalogue.instance
+    wanted = instance.n_points - instance.k + 1
+    found = list(islice(spanning_forest(instance.n_points, catalogue.must_link), wanted))
+    return found if len(found) == wanted else None
 
 
 def _groups(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Candidate:
-    """Return the verdict on the pairs, of which no walk is a proof.
+    """Return the verdict on the pairs, among which no cannot-link is inside a block.
 
-    If it is NO, those between and within some blocks that are too many for k clusters.
+    If it is False, those between and within some blocks that are too many for k clusters.
     """
     n, k = catalogue.instance.n_points, catalogue.instance.k
     block_of = connected_components(n, catalogue.must_link)
     edges = distinct_edges(block_of[catalogue.cannot_link])
+    proof = forced_merges(int(block_of.max()) + 1, edges, k)
+    if isinstance(proof, Infeasibility):
+        return False, _between(catalogue, block_of, proof.points)
     graph = sparse_graph(int(block_of.max()) + 1, edges)
-    vertices, _ = k_core(graph, k)
-    inner = induced(graph, vertices)
-    chosen = greedy_clique(inner)[: k + 1].tolist()
-    if len(chosen) <= k:
-        is_large = len(edges) * k > MANY_ROWS
-        if is_large and (
-            colour_exactly(inner, k, len(vertices))[0] is Colourability.YES
-            or _is_mended(catalogue.instance, time_left)
-        ):
-            return Colourability.YES, None
-        found = oracle.colour(inner)
-        if found.vertices is None:
-            return found.answer, None
-        chosen, _ = minimal_subset(
+    found = None
+    if len(edges) * k > MANY_ROWS:  # without an integer programme first
+        found = decide(graph, k, time_left=lambda: 0.0)
+        if found.is_possible is None and _is_mended(catalogue.instance, time_left):
+            return True, None
+    if found is None or found.is_possible is None:
+        found = oracle.colour(graph)
+    if found.vertices is None:
+        return found.is_possible, None
+    blocks = found.vertices[: k + 1].tolist()
+    if not found.is_clique:
+        blocks, _ = minimal_subset(
             found.vertices.tolist(),
-            lambda some: oracle.colour(induced(inner, some)).answer,
+            lambda some: oracle.colour(induced(graph, some)).is_possible,
             time_left,
         )
-    return Colourability.NO, _between(catalogue, block_of, vertices[chosen].tolist())
+    return False, _between(catalogue, block_of, blocks)
 
 
 def _is_mended(instance: Instance, time_left: TimeLeft) -> bool:
@@ -172,14 +191,19 @@ def _is_mended(instance: Instance, time_left: TimeLeft) -> bool:
     return mended_clustering(contraction, time_left) is not None
 
 
-def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]) -> list[int]:
-    """Return the cannot-links between some blocks, with the must-links that connect their ends."""
-    cannot = cannot_links_between(catalogue, block_of, blocks)
-    ends: dict[int, set[int]] = {}
-    for pair in catalogue.cannot_link[np.array(cannot) - len(catalogue.must_link)].tolist():
-        for point in pair:
-            ends.setdefault(int(block_of[point]), set()).add(point)
-    return [*connecting_must_links(catalogue, ends.values()), *cannot]
+def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: Sequence[int]) -> list[int]:
+    """Return must-links that make some blocks, and a cannot-link between each two, if any.
+
+    block_of : (n,)
+    """
+    wanted = np.zeros(len(block_of), np.bool_)
+    wanted[list(blocks)] = True
+    forest = spanning_forest(len(block_of), catalogue.must_link)
+    must = [number for number in forest if wanted[block_of[catalogue.must_link[number, 0]]]]
+    sides = block_of[catalogue.cannot_link]
+    inside = np.flatnonzero(wanted[sides].all(axis=1))
+    first = np.unique(np.sort(sides[inside], axis=1), axis=0, return_index=True)[1]
+    return [*must, *(len(catalogue.must_link) + inside[first]).tolist()]
 
 
 def _kind_and_heading(

@@ -11,9 +11,7 @@ from scipy.sparse import csr_array
 
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, contract
-from sdpbb.problem.colouring.decide import Colouring, ColouringLimits, decide
-from sdpbb.problem.colouring.exact import Colourability, Fits, colour_exactly
-from sdpbb.problem.colouring.graph import sparse_graph
+from sdpbb.problem.colouring import Colouring, colour_exactly, decide, sparse_graph
 from sdpbb.problem.feasibility import find_feasible, use_every_colour
 from sdpbb.problem.graph import connected_components, distinct_edges
 from sdpbb.problem.packing import UndecidedPacking, packed_in_units
@@ -51,46 +49,44 @@ def quotient(
 class Oracle:
     """Oracle that decides whether a subset of the constraints of a catalogue is satisfiable.
 
-    The subset is given by numbers. NO means that no clustering into exactly k clusters keeps them.
+    The subset is given by numbers. False means that no clustering into exactly k clusters keeps
+    them, None that this is not known.
 
     Attributes
     ----------
-    relied_on_solver : whether a NO so far was the verdict of an integer programming solver in
+    relied_on_solver : whether a False so far was the verdict of an integer programming solver in
         floating point. All other answers are exact
     """
 
     def __init__(self, catalogue: Catalogue, time_left: TimeLeft) -> None:
         self._catalogue = catalogue
         self._time_left = time_left
+        self._k = catalogue.instance.k
         self.relied_on_solver = False
 
-    def verdict(self, numbers: Sequence[int]) -> Colourability:
+    def verdict(self, numbers: Sequence[int]) -> bool | None:
         """Return whether these constraints are consistent."""
-        graph, fits, sized = self._over_blocks(numbers)
+        graph, contraction = self._over_blocks(numbers)
         if graph is None:
-            return Colourability.NO
-        if sized is not None:
-            within = self._within_sizes(sized)
-            if within is not Colourability.UNKNOWN:
-                return within
-        if fits is None:
-            return self.colour(graph).answer
-        k = self._catalogue.instance.k
+            return False
+        if contraction is None:
+            return self.colour(graph).is_possible
+        if contraction.packed_quantities:
+            found = find_feasible(contraction, self._time_left)
+            if isinstance(found, Infeasibility):
+                self.relied_on_solver = True
+                return False
+            if found is not None and contraction.keeps(found):
+                return True
+
+        def fits(blocks: Sequence[int]) -> bool:
+            return contraction.allows(np.asarray(blocks, np.intp))
 
         def keeps(labels: NDArray[np.intp]) -> bool:
             # What fits says nothing of least sizes.
-            return sized is None or sized.keeps(use_every_colour(labels, k))
+            return contraction.keeps(use_every_colour(labels, self._k))
 
-        return colour_exactly(graph, k, NODES_ON_CLUSTERS, fits, keeps)[0]
-
-    def _within_sizes(self, contraction: Contraction) -> Colourability:
-        """Return whether clusters of blocks can have the sizes that limits allow."""
-        found = find_feasible(contraction, max(0.01, self._time_left()))
-        if isinstance(found, Infeasibility):
-            self.relied_on_solver = True
-            return Colourability.NO
-        is_kept = found is not None and contraction.keeps(found)
-        return Colourability.YES if is_kept else Colourability.UNKNOWN
+        return colour_exactly(graph, self._k, NODES_ON_CLUSTERS, fits, keeps)[0]
 
     def colour(self, graph: csr_array) -> Colouring:
         """Decide whether the vertices of a graph can be put into k clusters.
@@ -98,8 +94,7 @@ class Oracle:
         It is decided by branching, where that ends soon; else an integer programming solver is
         asked.
         """
-        limits = ColouringLimits(NODES, self._time_left)
-        found = decide(graph, self._catalogue.instance.k, limits)
+        found = decide(graph, self._k, NODES, self._time_left)
         self.relied_on_solver |= not found.is_exact
         return found
 
@@ -113,50 +108,44 @@ class Oracle:
         """
         if not self.relied_on_solver:
             return True
-        graph, fits, sized = self._over_blocks(numbers)
+        graph, contraction = self._over_blocks(numbers)
         if graph is None:
             return True
-        if fits is not None:
+        if contraction is not None:
             with suppress(UndecidedPacking):
-                return sized is not None and packed_in_units(sized) is None
+                is_sized = bool(contraction.packed_quantities)
+                return is_sized and packed_in_units(contraction) is None
             return False
-        verdict, _ = colour_exactly(graph, self._catalogue.instance.k, FINAL_NODES)
-        if verdict is Colourability.YES:
+        is_possible, _ = colour_exactly(graph, self._k, FINAL_NODES)
+        if is_possible:
             raise BackendFailure(
                 "the integer programming solver calls constraints contradictory, but a "
                 "clustering satisfies them"
             )
-        return verdict is Colourability.NO
+        return is_possible is False
 
-    def _over_blocks(
-        self, numbers: Sequence[int]
-    ) -> tuple[csr_array | None, Fits | None, Contraction | None]:
+    def _over_blocks(self, numbers: Sequence[int]) -> tuple[csr_array | None, Contraction | None]:
         """Return the cannot-link graph over the blocks that these constraints make.
 
-        None if that refutes them. Also return which blocks may share a cluster, None where the
-        graph says all; and the contraction, where there are limits on sizes.
+        None if that refutes them. Also return the contraction, if the graph does not say all.
         """
         must_link, cannot_link, on_clusters = self._catalogue.split(numbers)
-        instance = self._catalogue.instance
         if not on_clusters:
-            return quotient(instance.n_points, instance.k, must_link, cannot_link), None, None
-        contraction = contract(self._catalogue.restricted(numbers))
-        if isinstance(contraction, Infeasibility):
-            return None, None, None
-        graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
-        if contraction.instance is None:  # they come to cannot-links
-            return graph, None, None
-
-        def fits(blocks: Sequence[int]) -> bool:
-            return contraction.allows(np.asarray(blocks, np.intp))
-
-        return graph, fits, contraction if contraction.packed_quantities else None
+            return quotient(
+                self._catalogue.instance.n_points, self._k, must_link, cannot_link
+            ), None
+        found = contract(self._catalogue.restricted(numbers))
+        if isinstance(found, Infeasibility):
+            return None, None
+        graph = sparse_graph(found.n_blocks, found.cannot_link)
+        # Without an instance, constraints on clusters come to cannot-links.
+        return graph, None if found.instance is None else found
 
 
 def minimal_subset(
-    items: Sequence[int], verdict: Callable[[list[int]], Colourability], time_left: TimeLeft
+    items: Sequence[int], verdict: Callable[[list[int]], bool | None], time_left: TimeLeft
 ) -> tuple[list[int], bool]:
-    """Return a minimal subset of items for which the verdict is NO, and whether that is proven.
+    """Return a minimal subset of items for which the verdict is False, and whether that is proven.
 
     Halves are left out first, then quarters, then single items. One pass of the last kind is
     enough, as what can hold without an item still can when more is left out.
@@ -169,10 +158,10 @@ def minimal_subset(
                 return kept, False
             rest = kept[:position] + kept[position + size :]
             found = verdict(rest)
-            if found is Colourability.NO:
+            if found is False:
                 kept = rest
                 continue
-            proven = proven and found is Colourability.YES
+            proven = proven and found is True
             position += size
         if size == 1:
             return kept, proven

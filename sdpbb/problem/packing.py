@@ -1,11 +1,13 @@
-"""Packings: greedy ones, and by a binary programme or in whole units also proofs of absence."""
+"""Packings: blocks put into k clusters within limits, cannot-linked ones apart.
+
+They are found greedily; by a binary programme, or in whole units, their absence is proven, too.
+"""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,26 +16,30 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.contraction import Contraction
-from sdpbb.problem.packing.in_units import ClusterPacking, UndecidedPacking
-from sdpbb.problem.packing.rows import (
-    FEW_UNITS,
+from sdpbb.problem.packing_in_units import ClusterPacking, UndecidedPacking
+from sdpbb.problem.programme import (
+    Sizes,
     assignment_rows,
     clique_cover,
-    quantity_rows,
-    size_bounds,
-    size_rows,
-    with_fixed,
+    solved_within,
     with_soft_pairs,
 )
 from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.runtime.backends.milp import solve_binary_programme
-from sdpbb.runtime.backends.programme import ROW_TOLERANCE, BinaryProgramme, MilpStatus, unit
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
+from sdpbb.runtime.backends.programme import (
+    ROW_TOLERANCE,
+    BinaryProgramme,
+    MilpSolution,
+    MilpStatus,
+    unit,
+)
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
 # Blocks times clusters that an integer programme is solved for under a time limit: HiGHS looks at
 # no clock while it presolves.
 MOST_VARIABLES = 300_000
+# Maximum sums whose units differ by more than the tolerance of entries, 10^-6.
+FEW_UNITS = 1_000_000
 # Part of the largest cluster by which rows of more units are wider, and narrower: ten times that.
 MARGIN = 1e-5
 # Values of a vertex so near to 0 and 1 are these.
@@ -55,9 +61,8 @@ class Packing(NamedTuple):
 
 def packed_exactly(
     contraction: Contraction,
-    objective: NDArray[np.float64] | None = None,
-    time_limit: float | None = None,
-    stop: Callable[[], bool] | None = None,
+    costs: NDArray[np.float64] | None = None,
+    time_left: TimeLeft = no_limit,
     soft: SoftBlocks | None = None,
 ) -> Packing:
     """Return labels (m,) within the limits that keep the cannot-links, and what is proven.
@@ -66,17 +71,16 @@ def packed_exactly(
 
     Parameters
     ----------
-    objective : (m, k) the cost of each block in each cluster, or None. Without one, blocks of a
+    costs : (m, k) the cost of each block in each cluster, or None. Without any, blocks of a
         greedy clique have fixed clusters where all of these are alike
-    time_limit : seconds, > 0, or None; with one, no programme of more than MOST_VARIABLES is begun
-    soft : pairs whose weights count, if they are violated, besides an objective; its constant is
-        left out
+    time_left : with a limit, no programme of more than MOST_VARIABLES is begun
+    soft : pairs whose weights count, if they are violated, besides costs; its constant is left out
 
-    With an objective the linear relaxation is solved first, in a tenth of the time: its vertex is
-    often one of zeros and ones, as clusters of single points without cannot-links are a flow.
+    With costs the linear relaxation is solved first: its vertex is often one of zeros and ones, as
+    clusters of single points without cannot-links are a flow.
 
     Where units of weight are so small that its tolerances are more than one of them, a search in
-    whole units is tried before, if there is no objective (`packed_in_units`); and the programme
+    whole units is tried before, if there are no costs (`packed_in_units`); and the programme
     allows clusters a little beyond the limits, so that it still proves infeasibility. One
     that allows a little less is solved next where its labels are not within the limits themselves.
     Where that has no solution, it is not known whether there are any, and the labels are those a
@@ -88,46 +92,30 @@ def packed_exactly(
         If the integer programming solver fails.
     """
     m, k = contraction.n_blocks, contraction.k
-    assert contraction.packed_quantities
-    if time_limit is not None and m * k > MOST_VARIABLES:
+    if time_left() < math.inf and m * k > MOST_VARIABLES:
         return Packing(None)
-    costs = None if objective is None else objective.reshape(-1)
-    ended = time.perf_counter() + (math.inf if time_limit is None else time_limit)
-    beyond = None
-    many = any(quantity.limits.n > FEW_UNITS for quantity in contraction.packed_quantities)
+    many = any(_is_fine(quantity) for quantity in contraction.packed_quantities)
     if many and costs is None:
-        time_left = with_stop(lambda: ended - time.perf_counter(), stop)
         with suppress(UndecidedPacking, OutOfTime):
             found = packed_in_units(contraction, time_left)
             return Packing(found, found is None)
-
-    def seconds_left() -> float | None:
-        return None if time_limit is None else max(0.01, ended - time.perf_counter())
-
+    beyond = None
     for slack in (MARGIN, -MARGIN) if many else (0.0,):
         is_proof = slack >= 0.0
-        programme = _programme(contraction, costs, slack)
+        programme = _programme(contraction, slack, costs is None)
         if costs is not None:
-            programme = programme if soft is None else with_soft_pairs(programme, k, soft)
-            labels = _packed_by_relaxation(contraction, programme, stop, seconds_left())
-            if labels is not None:
-                return Packing(labels, is_cheapest=is_proof)
-        solution = solve_binary_programme(programme, "auto", stop, seconds_left())
+            programme = replace(programme, objective=costs.reshape(-1))
+            programme = with_soft_pairs(programme, k, soft or SoftBlocks())
+        solution = None if costs is None else _integral_vertex(programme, time_left)
+        solution = solution or solved_within(programme, time_left)
         if solution.x is None:
             return Packing(beyond, is_proof and solution.status is MilpStatus.INFEASIBLE)
-        labels = _labels(contraction, solution.x)
+        labels = solution.x[: m * k].reshape(m, k).argmax(axis=1)
         if contraction.keeps_sizes(labels):
             is_cheapest = is_proof and solution.status is MilpStatus.OPTIMAL
             return Packing(labels, is_cheapest=is_cheapest)
         beyond = labels
     return Packing(beyond)
-
-
-def _labels(contraction: Contraction, x: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the labels (m,) that a vertex of the programme stands for."""
-    m, k = contraction.n_blocks, contraction.k
-    labels: NDArray[np.intp] = x[: m * k].reshape(m, k).argmax(axis=1)
-    return labels
 
 
 def packed_in_units(
@@ -152,53 +140,49 @@ def packed_in_units(
     return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
 
 
-def _packed_by_relaxation(
-    contraction: Contraction,
-    programme: BinaryProgramme,
-    stop: Callable[[], bool] | None,
-    time_limit: float | None,
-) -> NDArray[np.intp] | None:
-    """Return the labels (m,) of an optimum of the linear relaxation that is one of the programme.
+def _is_fine(quantity: Quantity) -> bool:
+    """Return whether a unit is less than what the tolerances of a programme can tell."""
+    return quantity.limits.n > FEW_UNITS
 
-    None where its vertex is fractional, or time is over.
-    """
+
+def _integral_vertex(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSolution | None:
+    """Return an optimal vertex of the linear relaxation; None if it is fractional, or time over."""
     from sdpbb.runtime.backends.highs import LinearModel  # HiGHS, which most runs do without
 
+    seconds = time_left()
+    limit = None if seconds == math.inf else max(0.01, seconds)
     objective = programme.objective / unit(programme.objective)
-    solution = LinearModel(programme).minimise(objective, time_limit, stop)
-    if solution.x is None:
+    x = LinearModel(programme).minimise(objective, limit, lambda: time_left() <= 0.0).x
+    if x is None or np.abs(x - np.round(x)).max() > INTEGRAL:
         return None
-    x = np.round(solution.x)
-    if np.abs(solution.x - x).max() > INTEGRAL or not programme.satisfied_by(x):
-        return None
-    labels = _labels(contraction, x)
-    return labels if contraction.keeps_sizes(labels) else None
+    is_solution = programme.satisfied_by(np.round(x))
+    return MilpSolution(MilpStatus.OPTIMAL, np.round(x)) if is_solution else None
 
 
-def _programme(
-    contraction: Contraction, costs: NDArray[np.float64] | None, slack: float
-) -> BinaryProgramme:
-    """Return the programme of packings.
+def _programme(contraction: Contraction, slack: float, is_free: bool) -> BinaryProgramme:
+    """Return the programme of packings, without costs.
 
     slack : part of a limit on many units that clusters may be beyond it
+    is_free : whether there are no costs, so that clusters with the same limits are alike
     """
-    sizes = [quantity_rows(quantity, slack) for quantity in contraction.packed_quantities]
-    if all(quantity.limits.n > FEW_UNITS for quantity in contraction.packed_quantities):
+    m, k, quantities = contraction.n_blocks, contraction.k, contraction.packed_quantities
+    sizes = [_rows(quantity, slack) for quantity in quantities]
+    if all(map(_is_fine, quantities)):
         # Without blocks a cluster lacks a unit, or a few, which rows in parts do not tell from 0.
-        m, k = contraction.n_blocks, contraction.k
-        blocks, one = np.ones(m, np.intp), np.ones(k, np.intp)
-        sizes.append(size_rows(blocks, one, m * one))
-    rows = assignment_rows(contraction, sizes)
-    alike = all(quantity.limits.listed is None for quantity in contraction.packed_quantities)
-    if costs is None and alike:
-        rows = with_fixed(rows, _some_clique(contraction), contraction.k)
-    return BinaryProgramme(
-        rows.objective if costs is None else costs,
-        rows.matrix,
-        rows.lower,
-        rows.upper,
-        row_tolerance=MARGIN / 10.0 if slack else ROW_TOLERANCE,
-    )
+        sizes.append((np.ones(m), np.ones(k), np.full(k, m)))
+    are_alike = is_free and all(quantity.limits.listed is None for quantity in quantities)
+    fixed = _some_clique(contraction) if are_alike else ()
+    rows = assignment_rows(m, k, contraction.cannot_link, sizes, fixed)
+    return replace(rows, row_tolerance=MARGIN / 10.0 if slack else ROW_TOLERANCE)
+
+
+def _rows(quantity: Quantity, slack: float) -> Sizes:
+    """Return the amounts of blocks, and their least and most in clusters, with the slack."""
+    least, most = quantity.bounds
+    if not _is_fine(quantity):
+        return quantity.linear, least, most
+    scale = 1.0 / quantity.limits.most
+    return quantity.linear * scale, least * scale * (1.0 - slack), most * scale * (1.0 + slack)
 
 
 def _some_clique(contraction: Contraction) -> list[int]:
@@ -218,11 +202,8 @@ def packed_greedily(
 
     labels : a colouring (m,) of the blocks; None where there are no cannot-links
     """
-    for quantity in contraction.packed_quantities:
-        found = _packed_by(quantity, contraction, labels)
-        if found is not None:
-            return found
-    return None
+    packed = (_packed_by(each, contraction, labels) for each in contraction.packed_quantities)
+    return next((found for found in packed if found is not None), None)
 
 
 def _packed_by(
@@ -233,8 +214,8 @@ def _packed_by(
     Blocks that are cannot-linked keep together as labels (m,), a colouring, have them; the others
     go where most room remains, the largest first.
     """
-    limits, counts, k = quantity.limits, quantity.linear, contraction.k
-    least, most = size_bounds(limits)
+    counts, k = quantity.linear, contraction.k
+    least, most = quantity.bounds
     sizes = np.zeros(k, np.intp)
     found = np.full(contraction.n_blocks, -1, np.intp)
     linked = np.unique(contraction.cannot_link)
@@ -248,40 +229,16 @@ def _packed_by(
         sizes[cluster_of] = of_colours
     free = np.flatnonzero(found < 0)
     free = free[np.argsort(-counts[free], kind="stable")]
-    for position, block in enumerate(free.tolist()):
-        if counts[block] == 1:  # the rest is of single points
-            _fill(free[position:], found, sizes, least, most)
-            break
+    are_single = counts[free] == 1
+    for block in free[~are_single].tolist():
         cluster = int(np.argmax(most - sizes))
         found[block] = cluster
         sizes[cluster] += counts[block]
-    return found if (found >= 0).all() and contraction.keeps_sizes(found) else None
-
-
-def _fill(
-    points: NDArray[np.intp],
-    found: NDArray[np.intp],
-    sizes: NDArray[np.intp],
-    least: NDArray[np.intp],
-    most: NDArray[np.intp],
-) -> None:
-    """Put single points where sizes (k,) lack some to the least, then evenly up to the most."""
+    # Single points go where sizes lack some to the least, then where room is to the most.
+    single = free[are_single]
     lacking = np.maximum(least - sizes, 0)
-    room = np.maximum(most - sizes - lacking, 0)
-    clusters, filled = np.arange(len(sizes)), _dealt(len(points), lacking)
-    places = np.concatenate(
-        [
-            np.repeat(clusters, filled),
-            np.repeat(clusters, _dealt(len(points) - int(filled.sum()), room)),
-        ]
-    )
-    found[points[: len(places)]] = places
-
-
-def _dealt(n: int, room: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return how many of n points each cluster takes, (k,): the first take all they have room for.
-
-    room : (k,) units of weight, maybe far more than points
-    """
-    ends = np.minimum(np.cumsum(np.minimum(room, n)), n)
-    return np.asarray(np.diff(ends, prepend=0))
+    room = np.concatenate([lacking, np.maximum(most - sizes - lacking, 0)])
+    ends = np.cumsum(np.minimum(room, len(single)))
+    place = np.searchsorted(ends, np.arange(len(single)), "right")
+    found[single] = np.where(place < 2 * k, place % k, -1)
+    return found if (found >= 0).all() and contraction.keeps_sizes(found) else None

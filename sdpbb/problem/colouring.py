@@ -1,0 +1,287 @@
+"""Colourings of a graph with k colours: by branching, and by a binary programme.
+
+Graphs are undirected, and given as sparse matrices without loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, triu
+
+from sdpbb.problem.coordinates import members_of
+from sdpbb.problem.graph import connected_components
+from sdpbb.problem.programme import assignment_rows, solved_within
+from sdpbb.runtime.backends.programme import MilpStatus
+from sdpbb.runtime.time_left import TimeLeft, no_limit
+
+# Cliques are grown from this many vertices of largest degree.
+CLIQUE_STARTS = 32
+# Maximum rows: HiGHS presolves them in about a second, and looks at the clock only afterwards.
+ROWS_PER_SECOND = 20_000
+# Larger than all keys of vertices without a colour.
+_COLOURED = 2**62
+
+Labels = NDArray[np.intp]
+Fits = Callable[[Sequence[int]], bool]
+
+
+def sparse_graph(m: int, edges: NDArray[np.intp]) -> csr_array:
+    """Return the adjacency matrix (m, m) of edges (q, 2), each once."""
+    i, j = edges.T
+    tails, heads = np.concatenate([i, j]), np.concatenate([j, i])
+    return csr_array((np.ones(len(tails), bool), (tails, heads)), shape=(m, m))
+
+
+def neighbours(graph: csr_array, vertex: int) -> NDArray[np.intp]:
+    """Return the neighbours of a vertex."""
+    found: NDArray[np.intp] = graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
+    return found
+
+
+def _neighbours_of_all(graph: csr_array, vertices: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the neighbours of the first vertex, then of the second, and so on."""
+    # Far faster than rows of SciPy, graph[vertices].indices, for few vertices.
+    start = graph.indptr[vertices]
+    count = graph.indptr[vertices + 1] - start
+    end = np.cumsum(count)
+    at = np.arange(end[-1]) + np.repeat(start - end + count, count)
+    return np.asarray(graph.indices[at])
+
+
+def induced(graph: csr_array, vertices: Sequence[int] | NDArray[np.intp]) -> csr_array:
+    """Return the graph among some vertices, numbered by their positions."""
+    return graph[vertices][:, vertices]
+
+
+def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
+    """Return the vertices of the k-core, and the others in an order of elimination.
+
+    Each of these has fewer than k neighbours among the core and those after it: any colouring of
+    the core with k colours can be extended to them, last ones first.
+    """
+    degree = np.diff(graph.indptr)
+    remaining = degree >= k
+    rounds = [np.flatnonzero(~remaining)]
+    while len(rounds[-1]):
+        remaining[rounds[-1]] = False
+        heads = _neighbours_of_all(graph, rounds[-1])
+        np.subtract.at(degree, heads, 1)
+        rounds.append(np.unique(heads[remaining[heads] & (degree[heads] < k)]))
+    return np.flatnonzero(remaining), np.concatenate(rounds).tolist()
+
+
+def greedy_clique(graph: csr_array) -> NDArray[np.intp]:
+    """Return a large clique: vertices (w,) in increasing order, w >= 1 if the graph has a vertex.
+
+    Grown from each of the vertices of largest degree by the candidate that keeps the most other
+    candidates; the largest clique met is returned. It need not be a maximum clique.
+    """
+    best: list[int] = []
+    degree = np.diff(graph.indptr)
+    by_degree = np.argsort(-degree, kind="stable")
+    for start in by_degree[:CLIQUE_STARTS].tolist():
+        if degree[start] < len(best):
+            break  # no clique of it is larger, nor of those that follow
+        clique = _grown_clique(graph, start)
+        if len(clique) > len(best):
+            best = clique
+    return np.array(sorted(best), dtype=np.intp)
+
+
+def _grown_clique(graph: csr_array, start: int) -> list[int]:
+    """Return a clique that begins with a vertex."""
+    candidates = np.sort(neighbours(graph, start))
+    among, clique = induced(graph, candidates), [start]
+    remains = np.ones(len(candidates), dtype=bool)
+    n_near = np.diff(among.indptr).astype(np.intp)  # remaining neighbours of each
+    while remains.any():
+        chosen = int(np.argmax(np.where(remains, n_near, -1)))
+        clique.append(int(candidates[chosen]))
+        goes = remains.copy()
+        goes[neighbours(among, chosen)] = False
+        lost = _neighbours_of_all(among, np.flatnonzero(goes))
+        n_near -= np.bincount(lost, minlength=len(candidates))
+        remains &= ~goes
+    return clique
+
+
+def colour_exactly(
+    graph: csr_array,
+    k: int,
+    budget: int,
+    fits: Fits | None = None,
+    keeps: Callable[[Labels], bool] | None = None,
+) -> tuple[bool | None, Labels | None]:
+    """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR).
+
+    The next vertex is the one whose neighbours show the most colours (of these, the one of largest
+    degree); it takes the first colour that none of its neighbours has. The search backtracks. The
+    checker has a search of its own on purpose (`sdpbb.checker.packing`).
+
+    Parameters
+    ----------
+    k : number of colours, k >= 1
+    budget : maximum number of vertices coloured, again and again included. With m, a colouring that
+        takes no step back is found: of bipartite graphs there is one
+    fits : whether vertices that are not neighbours may all have the same colour; must hold
+        for all subsets of a set that it holds for. None for no such condition
+    keeps : whether the colours (m,) of all vertices are those of a colouring that is looked for;
+        None: they are. It says the same for the same sets of vertices, whatever their colours
+
+    Returns
+    -------
+    True and the colours (m,) of the vertices, which are 0, 1, ... by first use; False, which is
+    exact; or None.
+
+    Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
+    """
+    m = graph.shape[0]
+    search = _Colours(graph, k, fits)
+    waiting = [search.choice(0)] if m else []
+    while waiting:
+        vertex, free, used = waiting[-1]
+        if search.colour[vertex] >= 0:
+            search.uncolour(vertex)
+        if not free:
+            waiting.pop()
+            continue
+        if budget <= 0:
+            return None, None
+        budget -= 1
+        colour = free.pop()
+        search.give(vertex, colour)
+        if len(waiting) < m:
+            waiting.append(search.choice(max(used, colour + 1)))
+        elif keeps is None or keeps(search.colour):
+            return True, search.colour
+    return (False, None) if m else (True, search.colour)
+
+
+class _Colours:
+    """Colours of some vertices of a graph, -1 for the others, and what neighbours see of them."""
+
+    def __init__(self, graph: csr_array, k: int, fits: Fits | None) -> None:
+        m = graph.shape[0]
+        self._graph, self._k, self._fits = graph, k, fits
+        self.colour = np.full(m, -1, np.intp)
+        # How many neighbours of a vertex have a colour.
+        self._seen = np.zeros((m, k), np.int32)
+        # The vertex of the least key is next: the most colours of neighbours, then the largest
+        # degree, then the least number.
+        self._key = np.arange(m) - m * np.diff(graph.indptr).astype(np.int64)
+
+    def choice(self, used: int) -> tuple[int, list[int], int]:
+        """Return the next vertex, its possible colours, the first one last, and `used`.
+
+        used : number of colours in use. Of the others, one stands for all
+        """
+        vertex = int(self._key.argmin())
+        free = np.flatnonzero(self._seen[vertex, : min(used + 1, self._k)] == 0)[::-1].tolist()
+        if self._fits is not None:
+            members = {c: np.flatnonzero(self.colour == c).tolist() for c in free}
+            free = [c for c in free if self._fits([*members[c], vertex])]
+        return vertex, free, used
+
+    def give(self, vertex: int, colour: int) -> None:
+        self.colour[vertex] = colour
+        self._key[vertex] += _COLOURED
+        around = neighbours(self._graph, vertex)
+        self._key[around[self._seen[around, colour] == 0]] -= len(self._key) ** 2
+        self._seen[around, colour] += 1
+
+    def uncolour(self, vertex: int) -> None:
+        colour = self.colour[vertex]
+        self.colour[vertex] = -1
+        self._key[vertex] -= _COLOURED
+        around = neighbours(self._graph, vertex)
+        self._seen[around, colour] -= 1
+        self._key[around[self._seen[around, colour] == 0]] += len(self._key) ** 2
+
+
+class Colouring(NamedTuple):
+    """Answer to whether a graph has a colouring with k colours.
+
+    is_possible : None: not decided
+    labels : (m,) colours 0..k-1, if it is possible
+    vertices : if it is not, (w,) vertices that cannot be coloured by themselves
+    is_clique : whether these are more than k that are all neighbours
+    is_exact : False where no colouring is the word of an integer programming solver in floating
+        point
+    """
+
+    is_possible: bool | None
+    labels: Labels | None = None
+    vertices: NDArray[np.intp] | None = None
+    is_clique: bool = False
+    is_exact: bool = True
+
+
+UNKNOWN = Colouring(None)
+
+
+def decide(graph: csr_array, k: int, nodes: int = 0, time_left: TimeLeft = no_limit) -> Colouring:
+    """Decide whether a graph has a colouring with k colours.
+
+    A first descent of the search accepts, without a step back: it is greedy. Otherwise each
+    component of the k-core is decided (a vertex with fewer than k neighbours can be coloured after
+    all others): a clique of more than k vertices rejects, the search decides where it ends, and an
+    integer programme.
+
+    Parameters
+    ----------
+    nodes : vertices that a search colours in each component before an integer programme is solved;
+        at least all of them once
+    time_left : for integer programmes; none is built that is too large for HiGHS to presolve in
+        that time
+
+    Raises
+    ------
+    BackendFailure
+        If the integer programming solver fails.
+    """
+    labels, linked = np.zeros(graph.shape[0], np.intp), np.flatnonzero(np.diff(graph.indptr))
+    _, colours = colour_exactly(induced(graph, linked), k, len(linked))
+    if colours is not None:
+        labels[linked] = colours
+        return Colouring(True, labels)
+    core, peeled = k_core(graph, k)
+    inner = induced(graph, core)
+    labels[:], is_known = -1, True
+    component = connected_components(len(core), np.column_stack(inner.nonzero()))
+    for mine in members_of(component) if len(core) else []:
+        found = _decide_component(induced(inner, mine), k, nodes, time_left)
+        if found.vertices is not None:
+            return found._replace(vertices=core[mine[found.vertices]])
+        if found.labels is None:
+            is_known = False
+        else:
+            labels[core[mine]] = found.labels
+    if not is_known:
+        return UNKNOWN
+    for vertex in reversed(peeled):
+        taken = set(labels[neighbours(graph, vertex)].tolist())
+        labels[vertex] = next(colour for colour in range(k) if colour not in taken)
+    return Colouring(True, labels)
+
+
+def _decide_component(graph: csr_array, k: int, nodes: int, time_left: TimeLeft) -> Colouring:
+    m, clique = graph.shape[0], greedy_clique(graph)
+    if len(clique) > k:
+        return Colouring(False, vertices=clique, is_clique=True)
+    is_possible, labels = colour_exactly(graph, k, max(nodes, m))
+    if is_possible is not None:
+        return Colouring(is_possible, labels, None if is_possible else np.arange(m))
+    seconds = time_left()
+    if seconds <= 0.0 or m + graph.nnz // 2 * k > ROWS_PER_SECOND * seconds:
+        return UNKNOWN
+    edges = np.column_stack(triu(graph).nonzero())
+    solution = solved_within(assignment_rows(m, k, edges, fixed=clique), time_left)
+    if solution.status is MilpStatus.INFEASIBLE:
+        return Colouring(False, vertices=np.arange(m), is_exact=False)
+    if solution.x is None:
+        return UNKNOWN
+    return Colouring(True, np.argmax(solution.x.reshape(-1, k), axis=1))
