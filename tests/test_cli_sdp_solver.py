@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdpbb.app.cli import ExitCode
-from sdpbb.bounds.sdp.conic_run import ConicRun
+from sdpbb.bounds.sdp.bounding import ConicRun
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from tests.enumeration import optimum

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.sets.pricer import PricingOutcome
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
-from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
+from sdpbb.bounds.sdp.cuts.soft_pairs import separate_soft_pairs
 from sdpbb.bounds.sdp.first_duals import clustering_dual
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
@@ -116,7 +116,7 @@ class Node:
         for _ in range(30 if self.relaxation.soft is not None else 0):
             Z = rng.random((self.relaxation.m,) * 2)
             with constants({"bounds.sdp.cuts.soft_pairs.PER_BLOCK": 10**6}):
-                cuts = SoftPairTerms().separate(Z + Z.T, self.relaxation)
+                cuts = separate_soft_pairs(Z + Z.T, self.relaxation)
             found = found + cuts.select(~np.isin(cuts.keys, found.keys))
         return found
 

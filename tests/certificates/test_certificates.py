@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts import pentagons
+from sdpbb.bounds.sdp.cuts import FAMILIES, pentagons
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.run.parameters import SolverParameters
@@ -118,7 +118,7 @@ def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
 
 def test_pentagons_are_a_proof(tmp_path, monkeypatch):
     """Of clusters that overlap, with pairs that are decided in children."""
-    monkeypatch.setattr(pentagons.PentagonCuts, "after", 0)
+    monkeypatch.setitem(FAMILIES, "pentagons", FAMILIES["pentagons"]._replace(after=0))
     monkeypatch.setattr(pentagons, "TOLERANCE", 0.0)
     sdp = SdpParameters(max_iterations=200)
     count = 0

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
-from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts import FAMILIES
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.command import REJECTED
 from sdpbb.checker.command import main as check
@@ -212,7 +211,7 @@ def make(folder: Path) -> None:
         (folder / name).mkdir(parents=True, exist_ok=True)
         for old in (folder / name).iterdir():
             old.unlink()
-    PentagonCuts.after = CapacityCliqueCuts.after = 0
+    FAMILIES.update({name: family._replace(after=0) for name, family in FAMILIES.items()})
     rows, used = list[list[str]](), Counter[str]()
     for vector in vectors():
         vector.write_instance(folder / "instances")

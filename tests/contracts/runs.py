@@ -33,7 +33,7 @@ STEPS: Mapping[str, Mapping[str, Any]] = {
     "short slices": {NODES_PER_SLICE: 5},
     "no stars": {"bounds.sdp.cuts.stars.PER_BLOCK": 0},
     "places": FEW_PLACES,
-    "one round": {"bounds.sdp.conic_run.MAX_ROUNDS": 1},
+    "one round": {"bounds.sdp.bounding.MAX_ROUNDS": 1},
 }
 TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 

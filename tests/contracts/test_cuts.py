@@ -15,10 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts import separate
-from sdpbb.bounds.sdp.cuts.capacities import capacity_cut
-from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique
+from sdpbb.bounds.sdp.cuts.capacities import CLIQUES, CapacityClique, capacity_cut
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, kind_number
-from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
@@ -52,7 +50,7 @@ def separated(relaxation, labels, seed):
     roots = np.sqrt(relaxation.weights)
     for Z in affinity_matrices(np.random.default_rng(seed), labels, relaxation.weights):
         Y = roots[:, None] * np.where(relaxation.forbidden, 0.0, Z) * roots
-        cuts = separate(relaxation, Y, lambda family: not isinstance(family, SoftPairTerms))
+        cuts = separate(replace(relaxation, soft=None), Y)
         yield relaxation.to_affinity(Y), cuts
 
 
@@ -67,7 +65,7 @@ def capacity_cuts(relaxation):
             clique = CapacityClique.of(measure, chosen)
             if 2 <= clique.n_leaves <= m:
                 leaves = np.array(list(combinations(range(m), clique.n_leaves)))
-                cuts = cuts + clique.cuts(family, leaves)
+                cuts = cuts + clique.cuts(CLIQUES[family], leaves)
     return cuts
 
 

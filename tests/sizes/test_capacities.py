@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
-from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
+from sdpbb.bounds.sdp.cuts import FAMILIES
+from sdpbb.bounds.sdp.cuts.capacities import separate_capacities, separate_capacity_cliques
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.capacities import SetCliques, least_splits, most_filled
@@ -132,11 +132,11 @@ def test_the_split_of_a_group_is_found():
     relaxation = Relaxation.of(contract(Instance(GROUPS, 3, sizes=[6, 6, 6])))
     of_group = np.repeat([0, 1, 2], [9, 6, 3])
     Z = clustering_matrix(of_group, np.ones(18))
-    cuts = CapacityCuts().separate(Z, relaxation)
+    cuts = separate_capacities(Z, relaxation)
     violated = cuts.rhs - cuts.values(Z)
     assert violated.max() == pytest.approx(1.5)  # 3 (6 - 3) / 6, of 9 and of 3 points
     balanced = clustering_matrix(np.repeat([0, 1, 2], 6), np.ones(18))
-    assert not len(CapacityCuts().separate(balanced, relaxation))
+    assert not len(separate_capacities(balanced, relaxation))
 
 
 def test_as_many_cliques_as_long_roots_have_are_accepted():
@@ -157,9 +157,9 @@ def test_leaves_that_are_apart_but_share_the_rest_of_a_cluster_are_found():
     halves = np.repeat([0, 1], 6)
     swapped = np.where(np.isin(np.arange(12), [0, 6]), 1 - halves, halves)
     Z = 0.5 * sum(clustering_matrix(labels, np.ones(12)) for labels in (halves, swapped))
-    assert not len(CapacityCliqueCuts().separate(Z, relaxation))  # of two clusterings
+    assert not len(separate_capacity_cliques(Z, relaxation))  # of two clusterings
     Z[0, 1] = Z[1, 0] = 0.0
-    cuts = CapacityCliqueCuts().separate(Z, relaxation)
+    cuts = separate_capacity_cliques(Z, relaxation)
     assert len(cuts)
     assert (cuts.values(Z) < cuts.rhs).all()
 
@@ -180,7 +180,8 @@ def test_certificates_with_capacity_cuts_are_verified(limits, weights, tmp_path,
     points = centres + rng.normal(size=(90, 2))
     instance = Instance(points, 3, weights=weights, **limits)
     path = tmp_path / "groups.cert"
-    monkeypatch.setattr(CapacityCliqueCuts, "after", 0)
+    from_the_first = FAMILIES["capacity cliques"]._replace(after=0)
+    monkeypatch.setitem(FAMILIES, "capacity cliques", from_the_first)
     parameters = sdpbb.SolverParameters(bounding="sdp", gap=5e-3)
     result = sdpbb.solve(instance, parameters, certificate=str(path))
     assert result.status is SolutionStatus.OPTIMAL

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.cliques import ListedCliqueCuts
-from sdpbb.bounds.sdp.cuts.sizes import SizePairCuts, difference_down
+from sdpbb.bounds.sdp.cuts.cliques import separate_listed_cliques
+from sdpbb.bounds.sdp.cuts.sizes import difference_down, separate_size_pairs
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.problem import Instance, contract
 from sdpbb.search.result import SolutionStatus
@@ -21,10 +21,8 @@ def test_a_cut_is_rejected_where_sizes_are_more_than_it_says():
     points = np.arange(6.0)[:, None]
     narrow = contract(Instance(points, 3, sizes=[1, 2, 3]))
     wide = Instance(points, 3)
-    for family in (SizePairCuts(), ListedCliqueCuts()):
-        cuts = family.separate(
-            np.diag([0.2, 0.9, 0.3, 0.3, 0.2, 0.6]) + 0.02, Relaxation.of(narrow)
-        )
+    for separate in (separate_size_pairs, separate_listed_cliques):
+        cuts = separate(np.diag([0.2, 0.9, 0.3, 0.3, 0.2, 0.6]) + 0.02, Relaxation.of(narrow))
         broken = [
             (cuts.values(clustering_matrix(labels, np.ones(6))) < cuts.rhs - 1e-12).any()
             for labels in feasible_clusterings(wide)

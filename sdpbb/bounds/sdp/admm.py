@@ -204,12 +204,14 @@ class Admm(Attached):
         return self.W
 
     def dual_point(self) -> DualPoint:
-        """Return the dual values of the current iterate, in the coordinates of Z."""
-        cuts = self._cuts
-        N = np.empty_like(self.U)
-        nonnegativity_multipliers(
-            self.U, self.relaxation.forbidden, cuts.start, cuts.position, cuts.entry, self.t, N
-        )
+        """Return the dual values of the current iterate, in the coordinates of Z.
+
+        N, the multipliers (divided by rho) of W >= 0, is nonnegative up to rounding.
+        """
+        cuts, N = self._cuts, -self.U
+        np.subtract.at(N.reshape(-1), cuts.position, self.t[self.cuts.owner] * cuts.entry)
+        N[(N < 0.0) & ~self.relaxation.forbidden] = 0.0
+        in_pieces(partial(mirror, N), self._pieces)
         roots = 1.0 / self.relaxation.inverse_roots
         N *= self.rho * roots[:, None] * roots
         return DualPoint(N, self.cuts, self.rho * self.t / cuts.norm)
@@ -337,34 +339,3 @@ def mirror(A: Reals, first: int, last: int) -> None:
     for j in range(first + 1, len(A)):
         for i in range(first, min(last, j)):
             A[j, i] = A[i, j]
-
-
-@njit(cache=True)
-def nonnegativity_multipliers(
-    U: Reals,
-    forbidden: Booleans,
-    start: Integers,
-    position: Integers,
-    entry: Reals,
-    t: Reals,
-    N: Reals,
-) -> None:
-    """Write N = -U - sum_c t_c B_c, the multipliers (divided by rho) of W >= 0.
-
-    They are those after `polyhedral_iterates`: nonnegative off the cannot-links up to rounding,
-    symmetric, in the coordinates of Y.
-    """
-    m = U.shape[0]
-    for i in range(m):
-        for j in range(i, m):
-            N[i, j] = -U[i, j]
-    flat = N.reshape(-1)
-    for c in range(len(t)):
-        if t[c] > 0.0:
-            for p in range(start[c], start[c + 1]):
-                flat[position[p]] -= t[c] * entry[p]
-    for i in range(m):
-        for j in range(i, m):
-            if N[i, j] < 0.0 and not forbidden[i, j]:
-                N[i, j] = 0.0
-            N[j, i] = N[i, j]

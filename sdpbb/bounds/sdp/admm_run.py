@@ -220,8 +220,7 @@ class AdmmRun(Attached):
             return
         self.separated_at = now
         Y = self.admm.polyhedral_iterate()
-        found = separate(self.relaxation, Y, lambda family: self.is_child or now >= family.after)
-        self.admm.replace_cuts(found)
+        self.admm.replace_cuts(separate(self.relaxation, Y, np.inf if self.is_child else now))
 
     def affinity(self) -> NDArray[np.float64]:
         """Return Z (m, m) of the polyhedral iterate: nonnegative, zero on cannot-links."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sdpbb.bounds.evidence import Cuts, Semidefinite
-from sdpbb.bounds.sdp.cuts.cliques import extreme_sizes
+from sdpbb.bounds.sdp.cuts.cliques import COMPLEMENT, extreme_sizes
 from sdpbb.bounds.sdp.cuts.cut_set import KINDS, DefiningBlocks, kind_number
-from sdpbb.bounds.sdp.cuts.sizes import difference_down
+from sdpbb.bounds.sdp.cuts.pentagons import CIRCLE
+from sdpbb.bounds.sdp.cuts.sizes import size_pair_entries
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker.kernel.arithmetic import down, up
@@ -95,93 +96,90 @@ def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]
 
 def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts, NDArray[np.intp]]:
     """Return the cuts with these defining blocks as a certificate has them, and their order."""
-    groups: list[tuple[Group, NDArray[np.intp]]] = []
+    groups, order = [], [np.empty(0, np.intp)]
     for number in np.unique(members.kind):
-        groups += _groups_of_kind(members, relaxation, number)
-    if not groups:
-        return Cuts(), np.empty(0, np.intp)
-    return Cuts(tuple(group for group, _ in groups)), np.concatenate([at for _, at in groups])
+        of_kind = np.flatnonzero(members.kind == number)
+        for group, own in _groups(KINDS[number], members.select(of_kind), relaxation):
+            groups.append(group)
+            order.append(of_kind[own])
+    return Cuts(tuple(groups)), np.concatenate(order)
 
 
-def _groups_of_kind(
-    members: DefiningBlocks, relaxation: Relaxation, number: int
+def _groups(
+    kind: str, members: DefiningBlocks, relaxation: Relaxation
 ) -> Iterator[tuple[Group, NDArray[np.intp]]]:
-    """Yield groups of the cuts of a kind, and their positions among all."""
-    chosen = np.flatnonzero(members.kind == number)
-    some = members.select(chosen)
-    match KINDS[number]:
-        case "stars":
-            lengths = np.diff(some.start)
-            for length in np.unique(lengths).tolist():
-                own = np.flatnonzero(lengths == length)
-                rows = some.select(own).blocks.reshape(-1, length)
-                yield Vectors(rows, (-1, *[1] * (length - 1))), chosen[own]
-        case "vectors":
-            parts = _parts_once(some)
-            cuts_of: dict[tuple[int, ...], list[int]] = {}
-            blocks = []
-            for cut, row in enumerate(np.split(parts, np.flatnonzero(np.diff(parts[:, 0])) + 1)):
-                cuts_of.setdefault(tuple(row[:, 3].tolist()), []).append(cut)
-                blocks.append(row[:, 2].astype(np.int32))
-            for vector, cuts in cuts_of.items():
-                yield Vectors(np.stack([blocks[cut] for cut in cuts]), vector), chosen[cuts]
-        case kind:
-            yield _group(kind, some, relaxation), chosen
+    """Yield groups of cuts, all of one kind, and their positions."""
+    count, rows = len(members.kind), _rows_once(members)
+    if kind not in ("vectors", "largest_cliques", "smallest_cliques"):
+        yield _group(kind, rows, count, relaxation), np.arange(count)
+        return
+    cut, _, block, number = rows
+    cut, _, block, number = rows[:, np.lexsort((block, number, cut))]
+    lengths = np.bincount(cut, minlength=count)
+    for length in np.unique(lengths).tolist():
+        own, is_own = np.flatnonzero(lengths == length), lengths[cut] == length
+        blocks, y = (each[is_own].reshape(-1, length) for each in (block, number))
+        vectors, which = np.unique(y, axis=0, return_inverse=True)
+        for position, vector in enumerate(vectors.tolist()):
+            alike = which.reshape(-1) == position
+            of_vector = blocks[alike].astype(np.int32), tuple(vector)
+            yield Vectors(*of_vector, *_factors(kind, relaxation)), own[alike]
 
 
-def _group(kind: str, members: DefiningBlocks, relaxation: Relaxation) -> Group:
-    """Return the group of all cuts of a kind."""
-    count, limits = len(members.kind), relaxation.cluster_limits
-    parts = _parts_once(members)
-    owner = np.repeat(np.arange(count), np.diff(members.start))
-    lists = np.column_stack([owner, members.blocks]).astype(np.int32)
+def _factors(kind: str, relaxation: Relaxation) -> tuple[int, int]:
+    """Return alpha and beta of integer vectors (`sdpbb.checker.kernel.cuts.templates`)."""
+    if kind == "vectors":
+        return 1, 0
+    assert relaxation.size_limits is not None
+    exact = relaxation.size_limits.exact
+    assert exact is not None
+    sizes = extreme_sizes(exact, kind == "largest_cliques")
+    return sizes.on_pairs, sizes.on_entries
+
+
+def _group(kind: str, rows: NDArray[np.int64], count: int, relaxation: Relaxation) -> Group:
+    """Return the group of all cuts of a kind, from what `_rows_once` returns."""
+    cut, place, block, number = rows
+    limits, unit = relaxation.cluster_limits, "points" if kind.startswith("point") else "units"
+    lists = np.column_stack([cut, block]).astype(np.int32)
+    is_first = place == 0
     match kind:
         case "traces":
-            return Traces(lists, count)
+            return Traces(np.repeat(lists, number, axis=0), count)
         case "point_sets" | "weight_sets":
-            return Sets(parts[:, [0, 2, 3]], count, _UNITS[kind.split("_")[0]])
+            return Sets(rows[[0, 2, 3]].T, count, unit)
         case "point_cliques" | "weight_cliques":
-            return SetCliques(parts[:, [0, 2, 3]], count, _UNITS[kind.split("_")[0]], lists)
-    rows = members.blocks.reshape(count, -1)
-    match kind:
-        case "cliques":
-            return Vectors(rows, (1,) * (relaxation.k + 1))
-        case "largest_cliques" | "smallest_cliques":
-            assert relaxation.size_limits is not None
-            exact = relaxation.size_limits.exact
-            assert exact is not None
-            sizes = extreme_sizes(exact, kind == "largest_cliques")
-            return Vectors(rows, (1,) * (sizes.count + 1), sizes.on_pairs, sizes.on_entries)
-        case "complements":
-            return Templates(rows, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
+            leaves = np.repeat(lists[~is_first], number[~is_first], axis=0)
+            return SetCliques(rows[[0, 2, 3]].T[is_first], count, unit, leaves)
         case "pentagons":
-            return LiftedPentagons(rows, parts.astype(np.int32))
+            is_circle = place >= CIRCLE[0]
+            circles = lists[is_circle, 1].reshape(count, -1)
+            return LiftedPentagons(circles, rows.T[~is_circle].astype(np.int32))
+    blocks = lists[:, 1].reshape(count, -1)
+    match kind:
         case "soft_cannot_links" | "soft_must_links":
-            return SoftTerms(rows, kind.split("_")[1])
+            return SoftTerms(blocks, kind.split("_")[1])
         case "most_point_rows" | "least_point_rows":
-            return MeasureRows(rows, kind.split("_")[0])
+            return MeasureRows(blocks, kind.split("_")[0])
+        case "complements":
+            return Templates(blocks, 3, COMPLEMENT, 0.0)
     assert limits is not None
-    least, most = float(limits.least), float(limits.most)
     match kind:
         case "most_points":
-            return Templates(rows, 1, ((0, 0, 1.0),), down(1.0 / most))
+            return Templates(blocks, 1, ((0, 0, 1.0),), down(1.0 / float(limits.most)))
         case "least_points":
-            return Templates(rows, 1, ((0, 0, -1.0),), -up(1.0 / least))
-    apart = -difference_down(most, least)
-    return Templates(rows, 2, ((0, 0, most), (1, 1, -least), (0, 1, apart)), 0.0)
+            return Templates(blocks, 1, ((0, 0, -1.0),), -up(1.0 / float(limits.least)))
+    return Templates(blocks, 2, size_pair_entries(limits), 0.0)
 
 
-_UNITS = {"point": "points", "weight": "units"}
+def _rows_once(members: DefiningBlocks) -> NDArray[np.int64]:
+    """Return the rows (4, number) of all cuts: cut, place, block and number, in this order.
 
-
-def _parts_once(members: DefiningBlocks) -> NDArray[np.int64]:
-    """Return the parts (number, 4): cut, place, block, measure.
-
-    Those of the same place and block of a cut are one.
+    Rows of the same place and block of a cut are one.
     """
-    owner = np.repeat(np.arange(len(members.kind)), np.diff(members.part_start))
-    place, block, measure = members.parts.T
-    rows, inverse = np.unique(np.column_stack([owner, place, block]), axis=0, return_inverse=True)
-    total = np.zeros(len(rows), np.int64)
-    np.add.at(total, inverse.reshape(-1), measure)
-    return np.column_stack([rows, total])
+    rows = np.stack([members.owner, members.place, members.block, members.number]).astype(np.int64)
+    rows = rows[:, np.lexsort(rows[2::-1])]
+    is_new = np.append(True, (np.diff(rows[:3]) != 0).any(axis=0))[: rows.shape[1]]
+    once = rows[:, is_new]
+    once[3] = np.add.reduceat(rows[3], np.flatnonzero(is_new))
+    return once

@@ -7,7 +7,6 @@ blocks that are apart in all clusterings below the cutoff.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,7 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.arrays import Booleans, Integers, Reals
-from sdpbb.runtime.cores import in_pieces, pass_pieces
+from sdpbb.runtime.arrays import Booleans, Reals
 from sdpbb.runtime.jit import njit
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -92,18 +90,24 @@ class DualFunction:
         """Return the dual function at a dual point."""
         m, k, u = relaxation.m, relaxation.k, relaxation.u
         t = np.clip(dual.multipliers, 0.0, multiplier_caps(relaxation, dual.cuts))
-        pieces = pass_pieces(m)
-        N = nonnegative_part(relaxation, dual)
+        r, N = relaxation.inverse_roots, nonnegative_part(relaxation, dual)
         S, terms = cut_sums(dual.cuts, t, m)  # terms: the absolute values of what S is the sum of
-        in_pieces(
-            partial(write_dual_matrix, N, relaxation.inverse_roots, relaxation.K, S, terms), pieces
-        )
+        # S = -K - D^-1/2 (N + the sum of the cuts) D^-1/2
+        np.subtract(-N, S, out=S)
+        terms += np.abs(N)
+        for A in (S, terms):
+            A *= r[:, None]
+            A *= r
+        S -= relaxation.K
+        terms += np.abs(relaxation.K)
         Su = S @ u
         uSu = float(u @ Su)
         # No eigenvalue of S is above its Frobenius norm.
         magnitude = float(np.linalg.norm(S))
         # P S P for P = I - u u', with the eigenvalue of u moved above all others.
-        in_pieces(partial(subtract_products, S, u, Su - (0.5 * (uSu + magnitude)) * u), pieces)
+        moved = Su - (0.5 * (uSu + magnitude)) * u
+        S -= np.outer(u, moved)
+        S -= np.outer(moved, u)
         rhs_terms = float(np.abs(dual.cuts.rhs) @ t)
         return cls(
             relaxation=relaxation,
@@ -145,10 +149,9 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
 
 def nonnegative_part(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
     """Return the N (m, m) that `safe_bound` uses: symmetric, and >= 0 off the cannot-links."""
-    m = relaxation.m
-    part = np.empty((m, m))
-    write = partial(write_nonnegative_part, dual.N, relaxation.forbidden, part)
-    in_pieces(write, pass_pieces(m))
+    part = np.where((dual.N < 0.0) & ~relaxation.forbidden, 0.0, dual.N)
+    part += part.T.copy()
+    part *= 0.5
     return part
 
 
@@ -171,74 +174,15 @@ def cut_sums(
     cuts: CutSet, t: NDArray[np.float64], m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return sum_c t_c B_c (m, m) in the coordinates of Z, and the sum of the absolute values."""
+    position = cuts.row.astype(np.int64) * m + cuts.column
+    values = cuts.coefficient * t[cuts.owner]
+    values[cuts.row != cuts.column] *= 0.5
     total, absolute = np.zeros((m, m)), np.zeros((m, m))
-    add_cuts(cuts.start, cuts.row, cuts.column, cuts.coefficient, t, total, absolute)
+    np.add.at(total.reshape(-1), position, values)
+    np.add.at(absolute.reshape(-1), position, np.abs(values))
+    for upper in (total, absolute):
+        upper += np.triu(upper, 1).T
     return total, absolute
-
-
-@njit(cache=True, nogil=True)
-def write_nonnegative_part(
-    N: Reals, forbidden: Booleans, part: Reals, first: int, last: int
-) -> None:
-    """Write (P + P') / 2 for P = max(N, 0), N itself where forbidden.
-
-    Of the entries (i, j) with i <= j those of rows first to last - 1, and their mirror images.
-    """
-    for j in range(first, len(N)):
-        for i in range(first, min(last, j + 1)):
-            barred = forbidden[i, j]
-            upper = 0.0 if N[i, j] < 0.0 and not barred else N[i, j]
-            lower = 0.0 if N[j, i] < 0.0 and not barred else N[j, i]
-            part[i, j] = part[j, i] = 0.5 * (upper + lower)
-
-
-@njit(cache=True)
-def add_cuts(
-    start: Integers,
-    row: NDArray[np.int32],
-    column: NDArray[np.int32],
-    coefficient: Reals,
-    t: Reals,
-    total: Reals,
-    absolute: Reals,
-) -> None:
-    """Add sum_c t_c B_c to total, and the sum of the absolute values of its terms to absolute.
-
-    The cuts are those of a `CutSet`.
-    """
-    for c in range(len(t)):
-        for p in range(start[c], start[c + 1]):
-            i, j = row[p], column[p]
-            value = coefficient[p] * t[c]
-            if i != j:
-                value *= 0.5
-                total[j, i] += value
-                absolute[j, i] += abs(value)
-            total[i, j] += value
-            absolute[i, j] += abs(value)
-
-
-@njit(cache=True, nogil=True)
-def write_dual_matrix(
-    N: Reals, r: Reals, K: Reals, total: Reals, absolute: Reals, first: int, last: int
-) -> None:
-    """Write S = -K - D^-1/2 (N + total) D^-1/2 to total, of rows first to last - 1.
-
-    The same of absolute values is written to absolute. r : (m,) diagonal of D^-1/2
-    """
-    m = len(N)
-    for i in range(first, last):
-        for j in range(m):
-            total[i, j] = (-N[i, j] - total[i, j]) * r[i] * r[j] - K[i, j]
-            absolute[i, j] = (abs(N[i, j]) + absolute[i, j]) * r[i] * r[j] + abs(K[i, j])
-
-
-@njit(cache=True, nogil=True)
-def subtract_products(A: Reals, u: Reals, a: Reals, first: int, last: int) -> None:
-    """Subtract u a' + a u' from rows first to last - 1 of A."""
-    for i in range(first, last):
-        for j in range(len(u)):
-            A[i, j] = A[i, j] - u[i] * a[j] - u[j] * a[i]
 
 
 def pairs_apart(

@@ -22,7 +22,7 @@ from tests.bounds.nodes import contracted, drawn_node, relaxed
 from tests.constants import constants
 
 CONIC = ("clarabel", "scs")
-ADMM, ROUNDS = "bounds.sdp.admm_run.", "bounds.sdp.conic_run."
+ADMM, ROUNDS = "bounds.sdp.admm_run.", "bounds.sdp.bounding."
 
 
 def bounding_by(solver: str) -> SdpBounding:

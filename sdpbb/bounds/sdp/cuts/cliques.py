@@ -35,12 +35,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, Found, found_by_centres
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Found, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down, up
 
@@ -55,6 +55,8 @@ LAST = 16
 PER_PAIR, COMPLEMENTS_PER_BLOCK = 10, 3
 # Minimum violation of one, as a share of Z_ii.
 COMPLEMENT_TOLERANCE = 1e-4
+# Terms of one, on the places of i, j and h.
+COMPLEMENT = ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0))
 
 
 @dataclass(frozen=True)
@@ -83,61 +85,69 @@ def extreme_sizes(listed: Sequence[int], is_largest: bool) -> ExtremeSizes:
     return ExtremeSizes(q, s - e, -s, -up(1.0 + up(q * s / e)))
 
 
-class CliqueCuts(CutFamily):
-    """Clique cuts, one grown greedily from each block (PC-SOS-SDP, section 3.2)."""
+def separate_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return the violated cliques that were grown from each block, each once.
 
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return the violated cliques that were grown, each once."""
-        k, heaviest = relaxation.k, relaxation.heaviest_cluster
-        if k >= relaxation.m:
-            return CutSet.empty()
-        threshold = 1.0 / heaviest * (1.0 - TOLERANCE)
-        members, _ = _grown_from_all(Z, (np.zeros(len(Z)), 1.0, k, 1, threshold))
-        return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), heaviest)
+    Source: PC-SOS-SDP, section 3.2.
+    """
+    k, heaviest = relaxation.k, relaxation.heaviest_cluster
+    if k >= relaxation.m:
+        return CutSet.empty()
+    threshold = 1.0 / heaviest * (1.0 - TOLERANCE)
+    members, _ = _grown_from_all(Z, (np.zeros(len(Z)), 1.0, k, 1, threshold))
+    rows = np.unique(np.sort(members, axis=1), axis=0)
+    return CutSet.of_rows("vectors", rows, _pairs(k + 1, 1.0), 1.0 / heaviest)
 
 
-class ListedCliqueCuts(CutFamily):
-    """Cuts on blocks that are more than the clusters of an extreme size, grown from each block."""
-
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return the most violated cuts that were grown, each once."""
-        limits, found = relaxation.size_limits, CutSet.empty()
-        exact = None if limits is None else limits.exact
-        if exact is None:
-            return found
-        for is_largest in (True, False):
-            sizes = extreme_sizes(exact, is_largest)
-            threshold = sizes.side - TOLERANCE * abs(sizes.side)
-            entries, on_pairs = float(sizes.on_entries) * np.diag(Z), float(sizes.on_pairs)
-            given = entries, on_pairs, sizes.count, LAST, threshold
-            members, values = _grown_from_all(Z, given)
-            members, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
-            order = np.argsort(values[first], kind="stable")[: PER_BLOCK * relaxation.m]
-            found = found + listed_clique_cuts(members[order], sizes)
+def separate_listed_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return the most violated cliques on an extreme size that were grown from each block."""
+    limits, found = relaxation.size_limits, CutSet.empty()
+    exact = None if limits is None else limits.exact
+    if exact is None:
         return found
+    for kind in ("largest_cliques", "smallest_cliques"):
+        sizes = extreme_sizes(exact, kind == "largest_cliques")
+        threshold = sizes.side - TOLERANCE * abs(sizes.side)
+        on_entries, on_pairs = float(sizes.on_entries), float(sizes.on_pairs)
+        given = on_entries * np.diag(Z), on_pairs, sizes.count, LAST, threshold
+        members, values = _grown_from_all(Z, given)
+        rows, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
+        order = np.argsort(values[first], kind="stable")[: PER_BLOCK * relaxation.m]
+        own = [(p, p, on_entries) for p in range(sizes.count + 1)]
+        # The checker's, rounded down, is the same up to a unit in the last place.
+        side = sizes.side - 4.0 * _EPS * abs(sizes.side)
+        entries = [*_pairs(sizes.count + 1, on_pairs), *own]
+        found = found + CutSet.of_rows(kind, rows[order], entries, side)
+    return found
 
 
-class ComplementCuts(CutFamily):
-    """Complement cuts, for instances of two clusters."""
+def separate_complements(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return complement cuts of the blocks that share least with both of a cannot-linked pair.
 
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return cuts of the blocks that share least with both blocks of a cannot-linked pair.
+    There are some for two clusters alone. The worst come first.
+    """
+    if relaxation.k != 2:
+        return CutSet.empty()
+    j, h = np.nonzero(np.triu(relaxation.forbidden))
+    diagonal = np.diag(Z)
+    with np.errstate(over="ignore"):  # an iterate can have Z_ii = 0 < Z_ij: nothing is lacking
+        lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
+    per_pair = min(PER_PAIR, relaxation.m)
+    i = np.argsort(-lacking, axis=1, kind="stable")[:, :per_pair]
+    worst = np.take_along_axis(lacking, i, axis=1).ravel()
+    ijh = np.column_stack([i.ravel(), np.repeat(j, per_pair), np.repeat(h, per_pair)])
+    order = np.argsort(-worst, kind="stable")[: COMPLEMENTS_PER_BLOCK * relaxation.m]
+    return complement_cuts(ijh[order[worst[order] > COMPLEMENT_TOLERANCE]])
 
-        The worst come first.
-        """
-        if relaxation.k != 2:
-            return CutSet.empty()
-        j, h = np.nonzero(np.triu(relaxation.forbidden))
-        diagonal = np.diag(Z)
-        with np.errstate(over="ignore"):  # an iterate can have Z_ii = 0 < Z_ij: nothing is lacking
-            lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
-        per_pair = min(PER_PAIR, relaxation.m)
-        i = np.argsort(-lacking, axis=1, kind="stable")[:, :per_pair]
-        worst = np.take_along_axis(lacking, i, axis=1).ravel()
-        ijh = np.column_stack([i.ravel(), np.repeat(j, per_pair), np.repeat(h, per_pair)])
-        order = np.argsort(-worst, kind="stable")[: COMPLEMENTS_PER_BLOCK * relaxation.m]
-        violated = order[worst[order] > COMPLEMENT_TOLERANCE]
-        return complement_cuts(ijh[violated].astype(np.int32))
+
+def complement_cuts(ijh: NDArray[np.integer]) -> CutSet:
+    """Return the complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
+    return CutSet.of_rows("complements", ijh, COMPLEMENT, place=np.arange(3))
+
+
+def _pairs(width: int, coefficient: float) -> list[tuple[int, int, float]]:
+    """Return the terms of all pairs of places."""
+    return [(p, q, coefficient) for p, q in combinations(range(width), 2)]
 
 
 def _grown_from_all(
@@ -183,35 +193,3 @@ def grown_cliques(
     clique, end = np.nonzero(values < threshold)
     found = np.column_stack([*(member[clique] for member in members), ends[clique, end]])
     return found.astype(np.int32), values[clique, end]
-
-
-def clique_cuts(members: NDArray[np.int32], heaviest: float) -> CutSet:
-    """Return the clique cuts of the rows of members, (number, k + 1).
-
-    heaviest : no cluster has a greater weight
-    """
-    a, b = np.triu_indices(members.shape[1], 1)
-    rhs = np.full(len(members), 1.0 / heaviest)
-    made_of = DefiningBlocks.uniform("cliques", members)
-    return CutSet.uniform(members[:, a], members[:, b], np.ones(len(a)), rhs, made_of)
-
-
-def listed_clique_cuts(members: NDArray[np.int32], sizes: ExtremeSizes) -> CutSet:
-    """Return the cuts of the rows of members, (number, q + 1)."""
-    width = members.shape[1]
-    p, q = np.triu_indices(width, 1)
-    first = np.concatenate([members[:, p], members], axis=1)
-    second = np.concatenate([members[:, q], members], axis=1)
-    on_entries = np.full(width, float(sizes.on_entries))
-    coefficient = np.concatenate([np.full(len(p), float(sizes.on_pairs)), on_entries])
-    # The checker's, rounded down, is the same up to a unit in the last place.
-    rhs = np.full(len(members), sizes.side - 4.0 * _EPS * abs(sizes.side))
-    family = "largest_cliques" if sizes.on_entries > 0 else "smallest_cliques"
-    return CutSet.uniform(first, second, coefficient, rhs, DefiningBlocks.uniform(family, members))
-
-
-def complement_cuts(ijh: NDArray[np.int32]) -> CutSet:
-    """Return the complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
-    first = np.repeat(ijh[:, :1], 3, axis=1)
-    sign, rhs = np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh))
-    return CutSet.uniform(first, ijh, sign, rhs, DefiningBlocks.uniform("complements", ijh))

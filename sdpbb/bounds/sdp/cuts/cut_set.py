@@ -3,68 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.arrays import Integers, Reals
-from sdpbb.runtime.jit import njit
+from sdpbb.runtime.cores import in_pieces, row_pieces
 
 KINDS = (
-    *("stars", "cliques", "complements", "pentagons", "soft_cannot_links", "soft_must_links"),
+    *("vectors", "largest_cliques", "smallest_cliques", "complements", "size_pairs"),
     *("most_points", "least_points", "traces", "most_point_rows", "least_point_rows"),
-    *("size_pairs", "largest_cliques", "smallest_cliques", "point_sets", "weight_sets"),
-    *("point_cliques", "weight_cliques", "vectors"),
+    *("point_sets", "weight_sets", "point_cliques", "weight_cliques"),
+    *("pentagons", "soft_cannot_links", "soft_must_links"),
 )
 """Kinds of cuts. `sdpbb.bounds.sdp.evidence` says in which form of a certificate each is stated."""
+
+Entries = Sequence[tuple[int, int, float]]
+"""Terms (p, q, coefficient) of an inequality on the places of a row of blocks."""
 
 
 def kind_number(kind: str) -> int:
     """Return the place of a kind of cuts among `KINDS`."""
     return KINDS.index(kind)
-
-
-@njit(cache=True)
-def scaled_terms(
-    start: Integers,
-    row: NDArray[np.int32],
-    column: NDArray[np.int32],
-    coefficient: Reals,
-    inverse_roots: Reals,
-) -> tuple[NDArray[np.int64], NDArray[np.uint32], Reals, Reals]:
-    """Scale cuts over Z to symmetric matrices B over Y = D^1/2 Z D^1/2, of norm 1.
-
-    inverse_roots : (m,) the diagonal of D^-1/2
-
-    Returns the positions row * m + column of all terms, each once, in ascending order; the place of
-    each term among them; its entry of B; and the norm that each cut is divided by.
-    """
-    m = len(inverse_roots)
-    # Loops are a third faster at places that have no sign.
-    place_of = np.zeros(m * m, np.uint32)
-    for p in range(len(row)):
-        place_of[row[p] * m + column[p]] = 1
-    touched = np.flatnonzero(place_of)
-    for q in range(len(touched)):
-        place_of[touched[q]] = q
-    place, entry = np.empty(len(row), np.uint32), np.empty(len(row))
-    norm = np.empty(len(start) - 1)
-    for c in range(len(norm)):
-        square = 0.0
-        for p in range(start[c], start[c + 1]):
-            i, j = row[p], column[p]
-            value = coefficient[p] * inverse_roots[i] * inverse_roots[j]
-            entry[p] = value if i == j else 0.5 * value
-            square += value * entry[p]
-            place[p] = place_of[i * m + j]
-        # A merged cut can lose all of its terms.
-        norm[c] = math.sqrt(square) if square > 0.0 else 1.0
-        for p in range(start[c], start[c + 1]):
-            entry[p] /= norm[c]
-    return touched, place, entry, norm
 
 
 @stored
@@ -93,34 +57,32 @@ class CutSet:
 
     @classmethod
     def empty(cls) -> CutSet:
-        none = np.empty(0)
-        members = DefiningBlocks.uniform("stars", np.empty((0, 2), np.int32))
-        start, blocks = np.zeros(1, np.int64), none.astype(np.int32)
-        return cls(start, blocks, blocks, none, none, members)
+        return cls.of_rows("vectors", np.empty((0, 1), np.int32), ((0, 0, 1.0),))
 
     @classmethod
-    def uniform(
+    def of_rows(
         cls,
-        first: NDArray[np.integer],
-        second: NDArray[np.integer],
-        coefficient: NDArray[np.float64],
-        rhs: NDArray[np.float64],
-        members: DefiningBlocks,
+        kind: str,
+        rows: NDArray[np.integer],
+        entries: Entries,
+        rhs: ArrayLike = 0.0,
+        place: ArrayLike = 0,
+        number: ArrayLike = 1,
     ) -> CutSet:
-        """Return cuts with the same coefficients.
+        """Return the cuts of one inequality on rows of different blocks, (number of cuts, places).
 
-        first, second : (number, terms) the blocks i and j of the entries Z_ij of each cut
-        coefficient : (terms,)
-        rhs : (number,)
+        rhs : one number, or one for each cut
+        place, number : of the defining blocks, as `DefiningBlocks.of_rows` has them
         """
-        count, terms = first.shape
+        count, (p, q, coefficient) = len(rows), zip(*entries, strict=True)
+        first, second = rows[:, p], rows[:, q]
         return cls(
-            start=np.arange(count + 1, dtype=np.int64) * terms,
+            start=np.arange(count + 1, dtype=np.int64) * len(entries),
             row=np.minimum(first, second).ravel().astype(np.int32),
             column=np.maximum(first, second).ravel().astype(np.int32),
-            coefficient=np.tile(coefficient, count),
-            rhs=rhs,
-            members=members,
+            coefficient=np.tile(np.array(coefficient, np.float64), count),
+            rhs=np.broadcast_to(np.asarray(rhs, np.float64), count).copy(),
+            members=DefiningBlocks.of_rows(kind, rows, place, number),
         )
 
     @classmethod
@@ -145,9 +107,8 @@ class CutSet:
         sums = np.bincount(inverse.reshape(-1), coefficient, len(code))
         kept = sums != 0
         cut, entry = np.divmod(code[kept], width**2)
-        lengths = np.bincount(cut, minlength=len(rhs))
         return cls(
-            start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            start=_starts(cut, len(rhs)),
             row=(entry // width).astype(np.int32),
             column=(entry % width).astype(np.int32),
             coefficient=sums[kept],
@@ -184,7 +145,7 @@ class CutSet:
     def select(self, chosen: NDArray[np.integer] | NDArray[np.bool_]) -> CutSet:
         """Return the cuts at the given positions or where the given mask holds."""
         positions = np.arange(len(self))[chosen]
-        start, terms = selected_rows(self.start, positions)
+        start, terms = _selected_rows(self.start, positions)
         return CutSet(
             start,
             self.row[terms],
@@ -193,6 +154,10 @@ class CutSet:
             self.rhs[positions],
             self.members.select(positions),
         )
+
+    def unique(self) -> CutSet:
+        """Return each cut once, in the order of their keys."""
+        return self.select(np.unique(self.keys, return_index=True)[1])
 
     def __add__(self, other: CutSet) -> CutSet:
         return CutSet(
@@ -229,6 +194,7 @@ class ScaledCuts:
     write the upper triangle only, in svec coordinates: entries off the diagonal times sqrt(2), so
     that products of vectors are those of matrices.
 
+    start : of the terms of each cut, as in its `CutSet`
     touched : positions, row * m + column, that cuts have terms at, in ascending order
     root : what the entry at each is multiplied by in svec coordinates
     place : of the position of each term, among them
@@ -237,7 +203,7 @@ class ScaledCuts:
     norm : (number of cuts,) the factor that the unscaled cut was divided by
     """
 
-    cuts: CutSet
+    start: NDArray[np.int64]
     touched: NDArray[np.int64]
     root: NDArray[np.float64]
     place: NDArray[np.uint32]
@@ -258,25 +224,23 @@ class ScaledCuts:
         inverse_roots : the diagonal of D^-1/2
         forbidden : (m, m) entries that are 0
         """
-        touched, place, entry, norm = scaled_terms(
-            cuts.start, cuts.row, cuts.column, cuts.coefficient, inverse_roots
-        )
-        root = np.where(touched % (len(inverse_roots) + 1) == 0, 1.0, math.sqrt(2.0))
+        m = len(inverse_roots)
+        position = cuts.row.astype(np.int64) * m + cuts.column
+        # Loops are a third faster at places that have no sign.
+        place_of = np.zeros(m * m, np.uint32)
+        place_of[position] = 1
+        touched = np.flatnonzero(place_of)
+        place_of[touched] = np.arange(len(touched))
+        place = place_of[position]
+        value = cuts.coefficient * inverse_roots[cuts.row] * inverse_roots[cuts.column]
+        entry = np.where(cuts.row == cuts.column, value, 0.5 * value)
+        norm = np.sqrt(np.bincount(cuts.owner, value * entry, len(cuts)))
+        norm[norm == 0.0] = 1.0  # a merged cut can lose all of its terms
+        entry /= norm[cuts.owner]
+        root = np.where(touched % (m + 1) == 0, 1.0, math.sqrt(2.0))
         allowed = np.where(forbidden.reshape(-1)[touched], 0.0, root)
-        return cls(
-            cuts=cuts,
-            touched=touched,
-            root=root,
-            place=place,
-            term=allowed[place] * entry,
-            entry=entry,
-            rhs=cuts.rhs / norm,
-            norm=norm,
-        )
-
-    @property
-    def start(self) -> NDArray[np.int64]:
-        return self.cuts.start
+        term, rhs = allowed[place] * entry, cuts.rhs / norm
+        return cls(cuts.start, touched, root, place, term, entry, rhs, norm)
 
     @property
     def position(self) -> NDArray[np.int64]:
@@ -289,81 +253,101 @@ class ScaledCuts:
 class DefiningBlocks:
     """Defining blocks of each cut, from which the checker rebuilds its terms.
 
-    Of a star they are the centre and the leaves, of a clique its blocks, of a complement cut i, j
-    and h; of a pentagon its cycle, and parts of blocks that its estimates are of; of a capacity cut
-    the parts that its set is made of, and of a capacity clique its leaves besides. The parts of a
-    cut of an integer vector ("vectors") are its numbers; it has no blocks besides. Other cuts have
-    no parts.
+    A row is a block at a place of the cut, and a number. In a cut of an integer vector, which stars
+    and cliques are, the numbers are its entries, and all places are 0. So they are in cliques of
+    listed sizes, and in traces, whose numbers count points of a block. Complement cuts, size pairs
+    and soft pairs have their blocks at places 0, 1, ... Sets have parts of blocks at place 0, and
+    capacity cliques their leaves at place 1 besides. Pentagons have estimates at the places of the
+    checker, and their cycles behind these.
 
-    After blocks are merged these are lists in which blocks may occur several times, and the
-    inequalities hold for those as well (see `sdpbb.checker.kernel.cuts`). So may parts, which add
-    up.
+    After blocks are merged a place may have the same block several times. Then the numbers add up,
+    and the inequalities hold (see `sdpbb.checker.kernel.cuts`).
 
     Attributes
     ----------
     kind : (number of cuts,) uint8, the place of the kind in `KINDS`
     start : (number of cuts + 1,) int64
-    blocks : those of cut c are blocks[start[c] : start[c + 1]], int32
-    part_start, parts : the same of rows (place, block, measure of the part), int64; places are
-        those of the checker's pentagons, and else 0
+    place, block, number : the rows of cut c are start[c] : start[c + 1]; uint8, int32 and int64
     """
 
     kind: NDArray[np.uint8]
     start: NDArray[np.int64]
-    blocks: NDArray[np.int32]
-    part_start: NDArray[np.int64]
-    parts: NDArray[np.int64]
+    place: NDArray[np.uint8]
+    block: NDArray[np.int32]
+    number: NDArray[np.int64]
 
     @classmethod
-    def uniform(cls, kind: str, blocks: NDArray[np.integer]) -> DefiningBlocks:
-        """Return the blocks of cuts of one kind: the rows of blocks, (number, width)."""
-        count, width = blocks.shape
-        start = np.arange(count + 1, dtype=np.int64) * width
-        kinds = np.full(count, kind_number(kind), np.uint8)
-        no_parts = np.empty((0, 3), np.int64)
-        return cls(kinds, start, blocks.astype(np.int32).ravel(), np.zeros_like(start), no_parts)
-
-    def with_parts(
-        self, blocks: NDArray[np.integer], measures: NDArray[np.int64]
+    def of(
+        cls,
+        kind: str,
+        count: int,
+        owner: NDArray[np.integer],
+        place: NDArray[np.integer],
+        block: NDArray[np.integer],
+        number: NDArray[np.integer],
     ) -> DefiningBlocks:
-        """Return these, each with the same set of parts (number,) of blocks."""
-        rows = np.column_stack([np.zeros(len(blocks), np.int64), blocks, measures])
-        count = len(self.kind)
-        start = np.arange(count + 1, dtype=np.int64) * len(blocks)
-        return replace(self, part_start=start, parts=np.tile(rows, (count, 1)))
+        """Return the blocks of `count` cuts of one kind, from rows in the order of the cuts.
+
+        owner, place, block, number : (rows,) the cut of each, and what it has
+        """
+        return cls(
+            np.full(count, kind_number(kind), np.uint8),
+            _starts(owner, count),
+            place.astype(np.uint8),
+            block.astype(np.int32),
+            number.astype(np.int64),
+        )
+
+    @classmethod
+    def of_rows(
+        cls,
+        kind: str,
+        blocks: NDArray[np.integer],
+        place: ArrayLike = 0,
+        number: ArrayLike = 1,
+    ) -> DefiningBlocks:
+        """Return the blocks of cuts of one kind: the rows of blocks, (number of cuts, width).
+
+        place, number : one for all, or (width,)
+        """
+        place, number = (np.broadcast_to(each, blocks.shape).ravel() for each in (place, number))
+        owner = np.repeat(np.arange(len(blocks)), blocks.shape[1])
+        return cls.of(kind, len(blocks), owner, place, blocks.ravel(), number)
+
+    @property
+    def owner(self) -> NDArray[np.int64]:
+        """Cut of each row."""
+        return np.repeat(np.arange(len(self.kind)), np.diff(self.start))
 
     def select(self, positions: NDArray[np.intp]) -> DefiningBlocks:
         """Return the blocks of the cuts at the given positions."""
-        start, entries = selected_rows(self.start, positions)
-        part_start, rows = selected_rows(self.part_start, positions)
-        return DefiningBlocks(
-            self.kind[positions],
-            start,
-            self.blocks[entries],
-            part_start,
-            self.parts[rows],
-        )
+        start, rows = _selected_rows(self.start, positions)
+        of_rows = (self.place[rows], self.block[rows], self.number[rows])
+        return DefiningBlocks(self.kind[positions], start, *of_rows)
 
     def __add__(self, other: DefiningBlocks) -> DefiningBlocks:
         return DefiningBlocks(
             np.concatenate([self.kind, other.kind]),
             np.concatenate([self.start, other.start[1:] + self.start[-1]]),
-            np.concatenate([self.blocks, other.blocks]),
-            np.concatenate([self.part_start, other.part_start[1:] + self.part_start[-1]]),
-            np.concatenate([self.parts, other.parts]),
+            np.concatenate([self.place, other.place]),
+            np.concatenate([self.block, other.block]),
+            np.concatenate([self.number, other.number]),
         )
 
     def merged(self, block_of: NDArray[np.intp]) -> DefiningBlocks:
         """Return the blocks after block i has become block_of[i]."""
-        place, block, measure = self.parts.T
-        return replace(
-            self,
-            blocks=block_of[self.blocks].astype(np.int32),
-            parts=np.column_stack([place, block_of[block], measure]),
-        )
+        return replace(self, block=block_of[self.block].astype(np.int32))
 
 
-def selected_rows(
+def _starts(owner: NDArray[np.integer], count: int) -> NDArray[np.int64]:
+    """Return the start of the rows of each of `count` cuts, and their end.
+
+    owner : the cut of each row, in ascending order
+    """
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))]).astype(np.int64)
+
+
+def _selected_rows(
     start: NDArray[np.int64], positions: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Select rows of a compressed-row structure.
@@ -374,3 +358,18 @@ def selected_rows(
     lengths = np.diff(start)[positions]
     new = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return new, np.arange(new[-1]) + np.repeat(start[positions] - new[:-1], lengths)
+
+
+Found = tuple[NDArray[Any], ...]
+"""Arrays of as many entries, or rows, as candidates were found."""
+
+
+def found_by_centres(step: Callable[[int, int], Found], m: int) -> Found:
+    """Return what threads find with each of m blocks as the centre of a cut.
+
+    Looking for the cuts of a centre takes some hundred operations for each other block, at least.
+
+    step : finds those of the centres first to last - 1
+    """
+    found = in_pieces(step, row_pieces(m, 1000.0 * m**2))
+    return tuple(map(np.concatenate, zip(*found, strict=True)))

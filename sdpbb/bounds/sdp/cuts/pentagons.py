@@ -21,14 +21,10 @@ chords.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts.lifted import pentagon_terms
 from sdpbb.runtime.arrays import ZERO, Booleans, Integers, Reals
@@ -45,38 +41,34 @@ TIE = 0.9
 GROUPS = 48
 # Minimum violation of a cut; its right-hand side is -2.
 TOLERANCE = 0.02
+# Places of the blocks of a circle, behind those of the checker's estimates.
+CIRCLE = np.arange(30, 35)
 
 
-class PentagonCuts(CutFamily):
-    """Pentagon cuts through groups of blocks that share almost all of their clusters."""
+def separate_pentagons(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return violated five-cycles through one block of each of five groups.
 
-    # Most roots close earlier. Separating pentagons from the beginning takes 1.5 times as long.
-    after: ClassVar[int] = 150
-    is_costly: ClassVar[bool] = True
-
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return violated five-cycles through one block of each of five groups.
-
-        The same cycles through other members of the groups are among them.
-        """
-        if not relaxation.has_whole_weights:
-            return CutSet.empty()
-        e, forbidden = relaxation.weights, relaxation.forbidden
-        firsts, first_of = tied_groups(Z, e, TIE, GROUPS)
-        lower, upper = together_estimates(Z, e, forbidden, firsts)
-        cycles = violated_pentagons(lower, upper, TOLERANCE, CYCLES)
-        members = [np.flatnonzero(first_of == first) for first in firsts]
-        copies = [
-            [members[v][copy % len(members[v])] for v in cycle]
-            for cycle in cycles
-            for copy in range(COPIES)
-        ]
-        distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
-        cuts = pentagon_cuts(Z, relaxation, distinct)
-        violated = cuts.select(cuts.rhs - cuts.values(Z) > TOLERANCE)
-        # Where pairs are forbidden, different cycles may be the same cut.
-        first = np.unique(violated.keys, return_index=True)[1]
-        return violated.select(np.sort(first))
+    Groups are of blocks that share almost all of their clusters. The same cycles through other
+    members of the groups are among them.
+    """
+    if not relaxation.has_whole_weights:
+        return CutSet.empty()
+    e, forbidden = relaxation.weights, relaxation.forbidden
+    firsts, first_of = tied_groups(Z, e, TIE, GROUPS)
+    lower, upper = together_estimates(Z, e, forbidden, firsts)
+    cycles = violated_pentagons(lower, upper, TOLERANCE, CYCLES)
+    members = [np.flatnonzero(first_of == first) for first in firsts]
+    copies = [
+        [members[v][copy % len(members[v])] for v in cycle]
+        for cycle in cycles
+        for copy in range(COPIES)
+    ]
+    distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
+    cuts = pentagon_cuts(Z, relaxation, distinct)
+    violated = cuts.select(cuts.rhs - cuts.values(Z) > TOLERANCE)
+    # Where pairs are forbidden, different cycles may be the same cut.
+    first = np.unique(violated.keys, return_index=True)[1]
+    return violated.select(np.sort(first))
 
 
 def tied_groups(
@@ -111,15 +103,16 @@ def pentagon_cuts(
     start, place, block = pentagon_estimates(Z, e, forbidden, cycles)
     # Place, block and points of each, as the checker reads them.
     estimates = np.column_stack([place, block, e[block]]).astype(np.int32)
-    blocks = cycles.astype(np.int32)
-    owner, first, second, coefficient = pentagon_terms(blocks, start, estimates, e, forbidden)
-    members = replace(
-        DefiningBlocks.uniform("pentagons", blocks),
-        part_start=start,
-        parts=estimates.astype(np.int64),
+    blocks, count = cycles.astype(np.int32), len(cycles)
+    terms = pentagon_terms(blocks, start, estimates, e, forbidden)
+    circles = np.column_stack([np.tile(CIRCLE, count), blocks.ravel(), np.ones(5 * count, int)])
+    owner = np.concatenate(
+        [np.repeat(np.arange(count), 5), np.repeat(np.arange(count), np.diff(start))]
     )
-    rhs = np.full(len(cycles), -2.0)
-    return CutSet.summed(owner, first, second, coefficient, rhs, members)
+    order = np.argsort(owner, kind="stable")
+    rows = np.concatenate([circles, estimates])[order].T
+    members = DefiningBlocks.of("pentagons", count, owner[order], *rows)
+    return CutSet.summed(*terms, np.full(count, -2.0), members)
 
 
 @njit(cache=True)

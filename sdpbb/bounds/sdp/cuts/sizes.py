@@ -40,12 +40,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, found_by_centres
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down
+from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits
 from sdpbb.checker.kernel.cuts.measures import most_of_some
-from sdpbb.checker.kernel.sizes import SizeLimits
+from sdpbb.checker.kernel.sizes import Measure, SizeLimits
 from sdpbb.checker.kernel.weights import WeightBounds
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -61,122 +61,93 @@ PER_BLOCK = 4
 PAIR_TOLERANCE = 1e-5
 
 
-class SizeCuts(CutFamily):
-    """Cuts on the diagonal and the rows of Z where sizes or weights of clusters are limited."""
+def separate_sizes(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return the violated cuts on the diagonal and the rows of Z where clusters are limited.
 
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return all violated cuts of one term, and of traces the most violated of each slope."""
-        limits, bounds = relaxation.size_limits, relaxation.weight_bounds
-        entries = np.diag(Z)
-        if limits is not None:
-            low, high = 1.0 / limits.most, 1.0 / limits.least
-        elif bounds is not None:
-            low, high = 1.0 / bounds.most, 1.0 / bounds.least if bounds.least > 0.0 else np.inf
-        else:
-            return CutSet.empty()
-        small = np.flatnonzero(entries < low * (1.0 - TOLERANCE))
-        large = np.flatnonzero(entries > high * (1.0 + TOLERANCE))
-        cuts = _one_term("most_points", small, 1.0, low) + _one_term(
-            "least_points", large, -1.0, -high
-        )
-        if limits is None:
-            return cuts + self._of_rows(Z, bounds)
-        return cuts + self._traces(entries, relaxation, limits)
-
-    def _of_rows(self, Z: NDArray[np.float64], bounds: WeightBounds | None) -> CutSet:
-        """Return the most violated cuts on the points of clusters, of each row two at most."""
-        points = None if bounds is None else bounds.measure(counts_points=True)
-        if points is None:
-            return CutSet.empty()
-        counts, limits = points.values.astype(np.float64), points.limits
-        entries, sums = np.diag(Z), Z @ counts
-        cuts = CutSet.empty()
-        for family, limit, lacking in (
-            ("most_point_rows", limits.most, sums - limits.most * entries),
-            ("least_point_rows", limits.least, limits.least * entries - sums),
-        ):
-            worst = np.argsort(-lacking, kind="stable")[:ROWS]
-            blocks = worst[lacking[worst] > ROW_TOLERANCE * entries[worst]]
-            cuts = cuts + _row_cuts(family, blocks, counts, limit)
-        return cuts
-
-    def _traces(
-        self, entries: NDArray[np.float64], relaxation: Relaxation, limits: SizeLimits
-    ) -> CutSet:
-        """Return the most violated cut of those whose t are where L has the same slope."""
-        order = np.argsort(entries, kind="stable")
-        counts = np.rint(relaxation.weights[order]).astype(np.intp)
-        points = np.cumsum(counts)
-        ends = np.array(most_of_some(limits), np.float64)
-        falling = np.diff(ends)
-        least = np.interp(points, ends, np.arange(len(ends)))
-        lacking = least - np.cumsum(counts * entries[order])
-        # Steps that are alike share their range of points.
-        last = np.concatenate([np.flatnonzero(np.diff(falling)) + 1, [len(falling)]])
-        begins, found = 0, CutSet.empty()
-        for end in ends[last].tolist():
-            inside = np.flatnonzero((points >= begins) & (points <= end))
-            begins = end
-            if not len(inside):
-                continue
-            at = inside[np.argmax(lacking[inside])]
-            if lacking[at] > TOLERANCE * least[at]:
-                found = found + _trace(order[: at + 1], counts[: at + 1], float(least[at]))
-        return found
-
-
-def _one_term(family: str, blocks: NDArray[np.intp], sign: float, side: float) -> CutSet:
-    """Return sign Z_ii >= side for each block."""
-    pairs = blocks[:, None]
-    members = DefiningBlocks.uniform(family, pairs)
-    return CutSet.uniform(pairs, pairs, np.array([sign]), np.full(len(blocks), side), members)
-
-
-def _row_cuts(
-    family: str, blocks: NDArray[np.intp], counts: NDArray[np.float64], limit: int
-) -> CutSet:
-    """Return the cuts on the rows of some blocks.
-
-    counts : (m,) points of all blocks
+    They are all of one term, and of traces the most violated of each slope.
     """
-    number, m = len(blocks), len(counts)
-    sign = 1.0 if family == "most_point_rows" else -1.0
-    cut = np.arange(number)
-    return CutSet.summed(
-        np.concatenate([np.repeat(cut, m), cut]),
-        np.concatenate([np.repeat(blocks, m), blocks]),
-        np.concatenate([np.tile(np.arange(m), number), blocks]),
-        np.concatenate([np.tile(-sign * counts, number), np.full(number, sign * limit)]),
-        np.zeros(number),
-        DefiningBlocks.uniform(family, blocks[:, None]),
-    )
+    limits, entries = relaxation.cluster_limits, np.diag(Z)
+    if limits is None:
+        return CutSet.empty()
+    low, high = 1.0 / limits.most, 1.0 / limits.least if limits.least > 0.0 else np.inf
+    small = np.flatnonzero(entries < low * (1.0 - TOLERANCE))[:, None]
+    large = np.flatnonzero(entries > high * (1.0 + TOLERANCE))[:, None]
+    cuts = CutSet.of_rows("most_points", small, ((0, 0, 1.0),), low)
+    cuts = cuts + CutSet.of_rows("least_points", large, ((0, 0, -1.0),), -high)
+    if isinstance(limits, WeightBounds):
+        return cuts + _rows(Z, limits.measure(counts_points=True))
+    return cuts + _traces(entries, relaxation, limits)
 
 
-def _trace(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float) -> CutSet:
-    """Return the cut of all points of some blocks, whose entries add up to `least` or more."""
-    points = np.repeat(blocks, counts)[None]
-    # Sums of k terms lose a few units in the last place.
-    rhs = np.array([least * (1.0 - 16.0 * _EPS)])
-    members = DefiningBlocks.uniform("traces", points)
-    owner = np.zeros(len(blocks), np.intp)
-    return CutSet.summed(owner, blocks, blocks, counts.astype(np.float64), rhs, members)
+def _rows(Z: NDArray[np.float64], points: Measure | None) -> CutSet:
+    """Return the most violated cuts on the points of clusters, of each row two at most.
+
+    points : the measure that counts them; None where they are not limited
+    """
+    cuts, m = CutSet.empty(), len(Z)
+    if points is None:
+        return cuts
+    counts, limits = points.values.astype(np.float64), points.limits
+    entries, sums = np.diag(Z), Z @ counts
+    for kind, sign, limit in (
+        ("most_point_rows", 1.0, limits.most),
+        ("least_point_rows", -1.0, limits.least),
+    ):
+        lacking = sign * (sums - limit * entries)
+        worst = np.argsort(-lacking, kind="stable")[:ROWS]
+        blocks = worst[lacking[worst] > ROW_TOLERANCE * entries[worst]]
+        number = len(blocks)
+        coefficient = np.tile(-sign * counts, (number, 1))
+        coefficient[np.arange(number), blocks] += sign * limit
+        cuts = cuts + CutSet.summed(
+            np.repeat(np.arange(number), m),
+            np.repeat(blocks, m),
+            np.tile(np.arange(m), number),
+            coefficient.ravel(),
+            np.zeros(number),
+            DefiningBlocks.of_rows(kind, blocks[:, None]),
+        )
+    return cuts
 
 
-class SizePairCuts(CutFamily):
-    """Cuts on pairs of blocks where sizes or weights are limited, and may differ."""
+def _traces(entries: NDArray[np.float64], relaxation: Relaxation, limits: SizeLimits) -> CutSet:
+    """Return the most violated cut of those whose t are where L has the same slope."""
+    order = np.argsort(entries, kind="stable")
+    counts = np.rint(relaxation.weights[order]).astype(np.intp)
+    points = np.cumsum(counts)
+    ends = np.array(most_of_some(limits), np.float64)
+    falling = np.diff(ends)
+    least = np.interp(points, ends, np.arange(len(ends)))
+    lacking = least - np.cumsum(counts * entries[order])
+    # Steps that are alike share their range of points.
+    last = np.concatenate([np.flatnonzero(np.diff(falling)) + 1, [len(falling)]])
+    begins, found = 0, CutSet.empty()
+    for end in ends[last].tolist():
+        inside = np.flatnonzero((points >= begins) & (points <= end))
+        begins = end
+        if not len(inside):
+            continue
+        at = inside[np.argmax(lacking[inside])]
+        if lacking[at] > TOLERANCE * least[at]:
+            blocks = np.sort(order[: at + 1])
+            own = np.rint(relaxation.weights[blocks]).astype(np.intp)
+            terms = [(p, p, float(count)) for p, count in enumerate(own.tolist())]
+            # Sums of k terms lose a few units in the last place.
+            side = float(least[at]) * (1.0 - 16.0 * _EPS)
+            found = found + CutSet.of_rows("traces", blocks[None], terms, side, number=own)
+    return found
 
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return the most violated cuts, the worst first."""
-        limits, r = relaxation.cluster_limits, relaxation.inverse_roots
-        if limits is None:
-            return CutSet.empty()
-        a, b = float(limits.least), float(limits.most)
-        if not a < b:
-            return CutSet.empty()
-        step = partial(_violated_pairs, Z, r, a, b)
-        i, j, distance = found_by_centres(step, relaxation.m)
-        order = np.argsort(-distance, kind="stable")[: PER_BLOCK * relaxation.m]
-        return size_pair_cuts(np.column_stack([i[order], j[order]]), a, b)
+
+def separate_size_pairs(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return the most violated cuts on pairs of blocks where sizes or weights may differ."""
+    limits, r = relaxation.cluster_limits, relaxation.inverse_roots
+    if limits is None or not limits.least < limits.most:
+        return CutSet.empty()
+    a, b = float(limits.least), float(limits.most)
+    i, j, distance = found_by_centres(partial(_violated_pairs, Z, r, a, b), relaxation.m)
+    order = np.argsort(-distance, kind="stable")[: PER_BLOCK * relaxation.m]
+    rows = np.column_stack([i, j])[order]
+    return CutSet.of_rows("size_pairs", rows, size_pair_entries(limits), place=np.arange(2))
 
 
 def _violated_pairs(
@@ -203,13 +174,10 @@ def _violated_pairs(
     return i, j, values / norm
 
 
-def size_pair_cuts(ij: NDArray[np.intp], a: float, b: float) -> CutSet:
-    """Return the cuts of the rows (i, j) of ij, (number, 2), for clusters that weigh a to b."""
-    first, second = ij[:, [0, 1, 0]], ij[:, [0, 1, 1]]
-    members = DefiningBlocks.uniform("size_pairs", ij)
-    return CutSet.uniform(
-        first, second, np.array([b, -a, -difference_down(b, a)]), np.zeros(len(ij)), members
-    )
+def size_pair_entries(limits: ClusterLimits) -> tuple[tuple[int, int, float], ...]:
+    """Return the terms of a size pair on the places of i and j."""
+    a, b = float(limits.least), float(limits.most)
+    return ((0, 0, b), (1, 1, -a), (0, 1, -difference_down(b, a)))
 
 
 def difference_down(most: float, least: float) -> float:

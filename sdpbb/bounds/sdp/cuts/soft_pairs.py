@@ -31,55 +31,46 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import KINDS, CutSet, DefiningBlocks, kind_number
-from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, kind_number
 from sdpbb.bounds.sdp.relaxation import Relaxation
 
-_CANNOT = kind_number("soft_cannot_links")
-_MUST = kind_number("soft_must_links")
+# Terms on the places of i, j and h, by the kinds of cuts.
+TERMS = {
+    "soft_cannot_links": ((2, 2, 1.0), (0, 2, -1.0), (1, 2, -1.0)),
+    "soft_must_links": ((1, 2, 1.0), (0, 2, -1.0)),
+}
 # Maximum terms per block and round; the most expensive first.
 PER_BLOCK = 40
 # Minimum violation of a term, as a share of Z_hh.
 TOLERANCE = 1e-5
 
 
-class SoftPairTerms(CutFamily):
-    """Terms of the prices of soft pairs: inequalities with caps."""
-
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return the violated terms of all soft pairs."""
-        if relaxation.soft is None:
-            return CutSet.empty()
-        i, j = np.nonzero(np.triu(relaxation.soft, 1))
-        is_cannot = relaxation.soft[i, j] > 0.0
-        most = PER_BLOCK * relaxation.m
-        diagonal = np.diag(Z)
-        cuts = CutSet.empty()
-        for wanted, a, b in (
-            (_CANNOT, i[is_cannot], j[is_cannot]),
-            (_MUST, i[~is_cannot], j[~is_cannot]),
-            (_MUST, j[~is_cannot], i[~is_cannot]),
-        ):
-            excess = Z[a] + Z[b] - diagonal if wanted == _CANNOT else Z[a] - Z[b]
-            # h = a and h = b are the same term, or the second is Z_bb - Z_ab >= 0, which holds.
-            excess[np.arange(len(b)), b] = 0.0
-            pair, h = np.nonzero(excess > TOLERANCE * diagonal)
-            if len(pair) > most:
-                price = np.abs(relaxation.soft[a[pair], b[pair]]) * relaxation.weights[h]
-                chosen = np.argsort(-price * excess[pair, h], kind="stable")[:most]
-                pair, h = pair[chosen], h[chosen]
-            cuts = cuts + _terms(wanted, np.column_stack([a[pair], b[pair], h]))
-        return cuts
-
-
-def _terms(kind: int, ijh: NDArray[np.intp]) -> CutSet:
-    """Return the terms of a kind of the rows (i, j, h) of ijh, (number, 3)."""
-    ends, signs = ([2, 0, 1], [1.0, -1.0, -1.0]) if kind == _CANNOT else ([1, 0], [1.0, -1.0])
-    h = np.repeat(ijh[:, 2:], len(ends), axis=1)
-    members = DefiningBlocks.uniform(KINDS[kind], ijh)
-    terms = CutSet.uniform(ijh[:, ends], h, np.array(signs), np.zeros(len(ijh)), members)
+def separate_soft_pairs(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return the violated terms of the prices of all soft pairs: inequalities with caps."""
+    if relaxation.soft is None:
+        return CutSet.empty()
+    i, j = np.nonzero(np.triu(relaxation.soft, 1))
+    is_cannot = relaxation.soft[i, j] > 0.0
+    most = PER_BLOCK * relaxation.m
+    diagonal = np.diag(Z)
+    cuts = CutSet.empty()
+    for kind, a, b in (
+        ("soft_cannot_links", i[is_cannot], j[is_cannot]),
+        ("soft_must_links", i[~is_cannot], j[~is_cannot]),
+        ("soft_must_links", j[~is_cannot], i[~is_cannot]),
+    ):
+        excess = Z[a] - Z[b] if kind == "soft_must_links" else Z[a] + Z[b] - diagonal
+        # h = a and h = b are the same term, or the second is Z_bb - Z_ab >= 0, which holds.
+        excess[np.arange(len(b)), b] = 0.0
+        pair, h = np.nonzero(excess > TOLERANCE * diagonal)
+        if len(pair) > most:
+            price = np.abs(relaxation.soft[a[pair], b[pair]]) * relaxation.weights[h]
+            chosen = np.argsort(-price * excess[pair, h], kind="stable")[:most]
+            pair, h = pair[chosen], h[chosen]
+        rows = np.column_stack([a[pair], b[pair], h])
+        cuts = cuts + CutSet.of_rows(kind, rows, TERMS[kind], place=np.arange(3))
     # Of a soft cannot-link and h = i, two terms are the same entry.
-    return terms.merged(np.arange(int(ijh.max(initial=0)) + 1))
+    return cuts.merged(np.arange(relaxation.m))
 
 
 def multiplier_caps(relaxation: Relaxation, cuts: CutSet) -> NDArray[np.float64]:
@@ -89,16 +80,16 @@ def multiplier_caps(relaxation: Relaxation, cuts: CutSet) -> NDArray[np.float64]
     """
     caps = np.full(len(cuts), np.inf)
     kind, soft, m = cuts.members.kind, relaxation.soft, relaxation.m
-    for wanted in (_CANNOT, _MUST):
-        found = np.flatnonzero(kind == wanted)
+    for name in TERMS:
+        found = np.flatnonzero(kind == kind_number(name))
         if not len(found):
             continue
         if soft is None:
             caps[found] = 0.0
             continue
-        i, j, h = cuts.members.blocks[cuts.members.start[found][:, None] + np.arange(3)].T
+        i, j, h = cuts.members.block[cuts.members.start[found][:, None] + np.arange(3)].T
         weight = soft[i, j]
-        if wanted == _CANNOT:
+        if name == "soft_cannot_links":
             i, j = np.minimum(i, j), np.maximum(i, j)
             shared = (h == i) | (h == j)
             h = np.where(shared, i, h)

@@ -12,13 +12,13 @@ Pairs and triangles are equations 8 and 9 of PC-SOS-SDP.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from functools import partial
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, Found, found_by_centres
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Found, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -49,55 +49,38 @@ STARTS = 10
 LEAVES = 14
 
 
-class SampledCuts(CutFamily):
-    """Family whose separation looks at some candidates, spread over all."""
+def separate_triangles(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return the most violated pair and triangle cuts of some arms, or of all if these hold none.
 
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return the most violated cuts among some candidates; among all where these hold none."""
-        cuts = self.most_violated(Z, relaxation, is_exact=False)
-        return cuts if len(cuts) else self.most_violated(Z, relaxation, is_exact=True)
-
-    @abstractmethod
-    def most_violated(
-        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
-    ) -> CutSet:
-        """Return the most violated cuts among all candidates or some of them."""
-
-
-class TriangleCuts(SampledCuts):
-    """Pair and triangle cuts of some arms, or of all, which is exact up to TOLERANCE."""
-
-    def most_violated(
-        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
-    ) -> CutSet:
-        m, r = relaxation.m, relaxation.inverse_roots
-
-        def step(first: int, last: int) -> Found:
-            arms = m if is_exact else ARMS
-            return violated_triangles(Z, r, TOLERANCE, PER_ARM, arms, first, last)
-
+    Looking at all arms is exact up to TOLERANCE.
+    """
+    m, r = relaxation.m, relaxation.inverse_roots
+    for arms in (ARMS, m):
+        step = partial(violated_triangles, Z, r, TOLERANCE, PER_ARM, arms)
         ijh, distance = found_by_centres(step, m)
-        order = np.argsort(-distance, kind="stable")
-        return triangle_cuts(ijh[spread(order, ijh, m, PER_PAIR, TRIANGLES_PER_BLOCK * m)])
+        if len(ijh):
+            break
+    order = np.argsort(-distance, kind="stable")
+    return triangle_cuts(ijh[spread(order, ijh, m, PER_PAIR, TRIANGLES_PER_BLOCK * m)])
 
 
-class StarCuts(SampledCuts):
-    """Star cuts of three leaves and more, grown greedily; from fewer starts first."""
+def separate_stars(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    """Return the most violated stars of three leaves and more that were grown, each once.
 
-    def most_violated(
-        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
-    ) -> CutSet:
-        """Return the most violated stars that were grown, each once."""
-        m, r, starts = relaxation.m, relaxation.inverse_roots, NEIGHBOURS if is_exact else STARTS
+    They grow greedily from some neighbours of each centre, or from all if these hold none.
+    """
+    m, r = relaxation.m, relaxation.inverse_roots
 
-        def step(first: int, last: int) -> Found:
-            near = nearest(Z, NEIGHBOURS, first, last)
-            return violated_stars(Z, near, r, TOLERANCE, starts, LEAVES, first, last)
+    def step(starts: int, first: int, last: int) -> Found:
+        near = nearest(Z, NEIGHBOURS, first, last)
+        return violated_stars(Z, near, r, TOLERANCE, starts, LEAVES, first, last)
 
-        centre, n_leaves, leaves, distance = found_by_centres(step, m)
-        order = np.argsort(-distance, kind="stable")[: PER_BLOCK * m]
-        stars = star_cuts(centre[order], leaves[order], n_leaves[order])
-        return stars.select(np.unique(stars.keys, return_index=True)[1])
+    for starts in (STARTS, NEIGHBOURS):
+        centre, n_leaves, leaves, distance = found_by_centres(partial(step, starts), m)
+        if len(centre):
+            break
+    order = np.argsort(-distance, kind="stable")[: PER_BLOCK * m]
+    return star_cuts(centre[order], leaves[order], n_leaves[order]).unique()
 
 
 def star_cuts(
@@ -108,16 +91,15 @@ def star_cuts(
     The leaves are the first n_leaves entries of the rows of leaves, (number, widest).
     """
     cuts, places = CutSet.empty(), [np.empty(0, np.intp)]
-    for size in np.unique(n_leaves):
+    for size in np.unique(n_leaves).tolist():
         own = np.flatnonzero(n_leaves == size)
-        T, i = leaves[own, :size], np.repeat(centre[own, None], size, axis=1)
-        a, b = np.triu_indices(size, 1)
-        first = np.concatenate([i[:, :1], T[:, a], i], axis=1)
-        second = np.concatenate([i[:, :1], T[:, b], T], axis=1)
-        sign = np.concatenate([np.ones(1 + len(a)), -np.ones(size)])
-        members = DefiningBlocks.uniform("stars", np.concatenate([i[:, :1], T], axis=1))
-        cuts = cuts + CutSet.uniform(first, second, sign, np.zeros(len(T)), members)
         places.append(own)
+        rows = np.column_stack([centre[own], leaves[own, :size]])
+        of_leaves = range(1, size + 1)
+        shared = [(a, b, 1.0) for a, b in combinations(of_leaves, 2)]
+        entries = [(0, 0, 1.0), *shared, *((0, leaf, -1.0) for leaf in of_leaves)]
+        vector = np.array([-1] + [1] * size)
+        cuts = cuts + CutSet.of_rows("vectors", rows, entries, number=vector)
     return cuts.select(np.argsort(np.concatenate(places)))
 
 
