@@ -50,7 +50,7 @@ def test_the_bound_is_for_the_points():
 
 def test_a_search_for_a_partition_ends():
     members = np.array([[i >> b & 1 for b in range(4)] for i in range(1, 16)], bool)
-    given = PAIRS, 2, members, 0.9, np.zeros(4), NO_TRIPLES, NONE
+    given = PAIRS, of_blocks(2), members, 0.9, np.zeros(4), NO_TRIPLES, NONE
     with pytest.raises(Rejected, match="within the nodes of a search"):
         require_no_partition(*given, 1)
     require_no_partition(*given, 100)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from .blocks import Blocks
 from .rejection import Rejected, at
-from .rules import Rules, of_parts, selected, with_limits
+from .rules import Rules, of_parts, over_blocks, with_limits
 from .soft import CheckedSoftPairs, PricedPairs
 from .stated import StatedInstance, pairs_of
 
@@ -86,7 +86,7 @@ def _part(stated: StatedInstance, rows: NDArray[np.int64], rules: Rules) -> Stat
         k,
         must_link,
         cannot_link,
-        selected(rules, rows),
+        over_blocks(rules, place),
         None if stated.weights is None else stated.weights[rows],
         CheckedSoftPairs(together, priced(stated.soft.cannot_link)),
     )
