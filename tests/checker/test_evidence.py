@@ -10,8 +10,8 @@ from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 from sdpbb.checker.kernel.dual import Semidefinite
-from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.judge import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.partitions import require_no_partition
 from sdpbb.checker.prices import Enumerated, Lagrangian

@@ -1,7 +1,7 @@
 """Judge whose numbers are balls: what it proves rests on no analysis of rounding errors.
 
 A ball is a number and a radius that the exact value is within, and arithmetic on balls keeps that
-(arb, by python-flint). The rules are those of `dual`, `exclusion` and `evidence`, for the points as
+(arb, by python-flint). The rules are those of `dual`, `judge` and `evidence`, for the points as
 they are, not for some nearby. Free terms and eigenvectors are chosen in floating-point arithmetic:
 any are right, and what they prove is computed in balls.
 
@@ -30,9 +30,8 @@ from .blocks import Blocks
 from .cuts.inequalities import NodeFacts
 from .dual import DualTerms, Semidefinite, disjoint_pairs
 from .evidence import Evidence, Scatter
-from .exclusion import pairs_within
 from .geometry import Contracted, Geometry
-from .judge import Judge
+from .judge import Judge, pairs_within
 from .rejection import Rejected
 
 # Bits of the centre of a ball: products of coordinates are exact, and sums lose next to nothing.
