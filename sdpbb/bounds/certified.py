@@ -24,9 +24,8 @@ from sdpbb.bounds.sdp.evidence import checkable
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.evidence import Effort, scatter_bound
-from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Contracted
-from sdpbb.checker.kernel.judge import Judge
+from sdpbb.checker.kernel.judge import Judge, excluded_pairs, far_pairs
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Rules, with_limits
 from sdpbb.checker.kernel.stated import StatedInstance

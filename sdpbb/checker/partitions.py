@@ -28,13 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernel.arithmetic import gamma
+from .kernel.blocks import Blocks
 from .kernel.evidence import AtStep, go_on
 from .kernel.geometry import Contracted
 from .kernel.rejection import Rejected
 from .kernel.rules import Rules
 from .kernel.sizes import Measure
+from .pricing.limits import measures_of_whole
 from .pricing.problem import Indices, Marks, Reals
-from .pricing.rules import measures_of_whole
 
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
 # _LARGEST: sums of them are exact in int64.
@@ -65,29 +66,26 @@ def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks | Non
 
 def require_no_partition(
     contracted: Contracted,
-    k: int,
+    blocks: Blocks,
     members: Marks,
     below: float,
     prices: Reals,
     triples: NDArray[np.integer],
     penalties: Reals,
     max_nodes: int,
-    adjacency: Marks | None = None,
-    rules: Rules = (),
     at_step: AtStep = go_on,
 ) -> None:
     """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below` > 0.
 
     Or nearly so; or where that is not decided in so many nodes. A partition holds each block
-    once.
+    once. The clusters keep the rules of the blocks.
 
     prices, triples, penalties : (m,), (c, 3) blocks, (c,) >= 0, finite
-    adjacency, rules : as for the clusters, which keep them
     at_step : called between steps of the search; what it raises ends it
     """
     exponent = math.frexp(below)[1] - _BITS
     limit = math.ceil(math.ldexp(below, -exponent))
-    costs = cluster_costs(contracted, members, adjacency)
+    costs = cluster_costs(contracted, members, blocks.adjacency)
     cheap = costs < below
     members, units = members[cheap], np.floor(np.ldexp(costs[cheap], -exponent)).astype(np.int64)
     whole = np.rint(np.ldexp(np.concatenate([prices, penalties]), -exponent))
@@ -99,7 +97,8 @@ def require_no_partition(
         reduced += penalty * (members[:, triple].sum(axis=1) >= 2)
     if not len(reduced):
         return
-    kind, wanted = _kinds(members, rules, k)
+    rules = blocks.block_rules
+    kind, wanted = _kinds(members, rules, blocks.k)
     present = np.bincount(kind, minlength=len(wanted)) > 0
     if not present.all():  # no partition has all of the listed sizes
         return

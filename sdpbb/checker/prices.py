@@ -68,11 +68,10 @@ class Lagrangian(Evidence):
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
         prices, least = self.prices, self.least
         _require_numbers(prices, least)
-        adjacency, rules = blocks.adjacency, blocks.block_rules
-        nodes, at_step = effort.of(MAX_NODES), effort.at_step
-        proven = proven_least(contracted, adjacency, prices, least, nodes, rules, at_step)
+        nodes = effort.of(MAX_NODES)
+        proven = proven_least(contracted, blocks, prices, least, nodes, effort.at_step)
         squares = sum_down([*prices.tolist(), *[proven] * blocks.k])
-        return contracted.for_points(contracted.with_soft(squares, adjacency))
+        return contracted.for_points(contracted.with_soft(squares, blocks.adjacency))
 
     def proves_infeasible(
         self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL
@@ -129,7 +128,6 @@ class Enumerated(Evidence):
         }
 
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
-        k, adjacency, rules = blocks.k, blocks.adjacency, blocks.block_rules
         prices, least, below = self.prices, self.least, self.below
         _require_numbers(prices, least)
         _require_numbers(self.share_prices, below)
@@ -139,33 +137,22 @@ class Enumerated(Evidence):
                 f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}"
             )
         nodes, at_step = effort.of(MAX_CLUSTER_NODES), effort.at_step
-        proven = proven_least(contracted, adjacency, prices, least, nodes, rules, at_step)
-        value = sum_up([below, *(-prices).tolist(), *[-proven] * (k - 1)])
-        members = clusters_below(
-            contracted,
-            adjacency,
-            prices,
-            proven,
-            value,
-            nodes,
-            effort.of(MAX_CLUSTERS),
-            rules,
-            at_step,
-        )
+        proven = proven_least(contracted, blocks, prices, least, nodes, at_step)
+        value = sum_up([below, *(-prices).tolist(), *[-proven] * (blocks.k - 1)])
+        most = effort.of(MAX_CLUSTERS)
+        members = clusters_below(contracted, blocks, prices, proven, value, nodes, most, at_step)
         require_no_partition(
             contracted,
-            k,
+            blocks,
             members,
             below,
             self.share_prices,
             self.triples,
             self.penalties,
             effort.of(MAX_PARTITION_NODES),
-            adjacency,
-            rules,
             at_step,
         )
-        return contracted.for_points(contracted.with_soft(below, adjacency))
+        return contracted.for_points(contracted.with_soft(below, blocks.adjacency))
 
     def _check_triples(self, m: int) -> None:
         triples, penalties = self.triples, self.penalties

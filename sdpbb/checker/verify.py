@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 
 from .kernel.archive import NUMBERS
 from .kernel.arithmetic import sum_down
-from .kernel.certificate import Certificate
+from .kernel.certificate import Certificate, Log, fields
 from .kernel.exact import ExactJudge
 from .kernel.judge import Judge
-from .kernel.log import Log, fields
 from .kernel.proof import ProofCounts, proven_value
 from .kernel.rejection import Rejected, at
 from .kernel.rules import broken_clusters
 from .kernel.stated import StatedInstance
-from .kernel.subsets import parts_of
 from .kernel.verdict import (
     OPTIMAL,
     CertificateVerdict,
@@ -112,7 +110,7 @@ def _proven(log: Log, stated: StatedInstance, judge: Judge, workers: int) -> _Pr
         return _Proven(proven_value(log, lines, stated.root, judge, counts), counts)
     if lines and begins[0] != 1:
         raise Rejected("a step before the first subset; expected none")
-    parts = parts_of(stated, [_rows(log, line, stated) for line in begins])
+    parts = stated.parts([_rows(log, line, stated) for line in begins])
     ends = [*begins[1:], len(log)]
 
     def proven(number: int) -> tuple[float, ProofCounts]:

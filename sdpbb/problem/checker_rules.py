@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from sdpbb.checker.kernel.digests import normalised
 from sdpbb.checker.kernel.rules import Either, Limit, Rule
 from sdpbb.checker.kernel.sizes import LARGEST_SUM
 from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
-from sdpbb.checker.kernel.stated import StatedInstance, pairs_of
+from sdpbb.checker.kernel.stated import StatedInstance, normalised, pairs_of
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,

@@ -8,6 +8,7 @@ from hypothesis import given
 
 import sdpbb
 from sdpbb.checker import command
+from sdpbb.checker.command import with_constraints
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.geometry import Geometry
@@ -15,7 +16,6 @@ from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import broken_by, over_blocks
 from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.checker.kernel.stated import StatedInstance
-from sdpbb.checker.reading import with_constraints
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.checker_rules import stated_instance
@@ -144,16 +144,7 @@ def test_equal_points_that_soft_pairs_name_are_not_joined():
             blocks.with_equal_linked(points, pair, named)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "weights"),
-    [([[0, 4]], [1.0]), ([[0, 0]], [1.0]), ([[0, 1]], [-1.0]), ([[0, 1]], [np.inf])],
-)
-def test_what_are_no_soft_pairs(pairs, weights):
-    with pytest.raises(ValueError, match="soft: expected"):
-        PricedPairs.of(pairs, weights, 4, "soft")
-
-
 def test_weights_that_cannot_be_added_up():
-    heavy = CheckedSoftPairs(PricedPairs.of([[0, 1]], [1e300], 4, "soft"))
+    heavy = CheckedSoftPairs(PricedPairs(np.array([[0, 1]]), np.array([1e300])))
     with pytest.raises(Rejected, match="above 1e"):
         Geometry.of(np.arange(4.0)[:, None], None, heavy)

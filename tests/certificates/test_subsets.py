@@ -11,7 +11,6 @@ import pytest
 import sdpbb
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.subsets import parts_of
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import stated_instance
@@ -124,7 +123,7 @@ def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
         part = restricted(instance, rows)
         whole, own = stated_instance(instance), stated_instance(part)
         with suppress(Rejected):
-            (seen,) = parts_of(whole, [rows])
+            (seen,) = whole.parts([rows])
             n_soft += len(seen.soft.must_link) + len(seen.soft.cannot_link)
             assert np.array_equal(seen.root.adjacency, own.root.adjacency)
             assert {**seen.digests, "rules": ""} == {**own.digests, "rules": ""}

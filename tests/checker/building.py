@@ -16,7 +16,6 @@ from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.evidence import Evidence, Scatter
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.subsets import parts_of
 from sdpbb.checker.kernel.verdict import CertificateVerdict
 from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Instance
@@ -48,7 +47,7 @@ def built(
         value = _tree(Judge(stated.geometry), stated.root, steps, node)
         return claimed(instance, labels, steps, value)
     values = []
-    for rows, part in zip(subsets, parts_of(stated, subsets), strict=True):
+    for rows, part in zip(subsets, stated.parts(subsets), strict=True):
         steps.append(Step(["subset"], {"rows": rows.astype(np.int32)}))
         values.append(_tree(Judge(part.geometry), part.root, steps))
     value = math.inf if math.inf in values else sum_down(values)

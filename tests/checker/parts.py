@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.checker.kernel import archive, log
+from sdpbb.checker.kernel import archive
+from sdpbb.checker.kernel.certificate import LOG, lines
 
 ENDS = ("open", "split", "infeasible")
 
@@ -48,9 +49,9 @@ class Parts:
         content = data if isinstance(data, bytes) else data.read_bytes()
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}
-        claim, *lines = arrays.pop(log.LOG).tobytes().decode().splitlines()
+        claim, *others = arrays.pop(LOG).tobytes().decode().splitlines()
         labels = arrays.pop("labels", None)
-        steps = [Step(json.loads(line)) for line in lines]
+        steps = [Step(json.loads(line)) for line in others]
         for name, array in arrays.items():
             number, _, own = name.partition(".")
             steps[int(number) - 1].arrays[own] = array.copy()
@@ -65,7 +66,7 @@ class Parts:
 
     def named(self) -> Iterator[tuple[str, np.ndarray]]:
         """The arrays of the file, with their names."""
-        yield log.LOG, log.lines(self.claim, [step.words for step in self.steps])
+        yield LOG, lines(self.claim, [step.words for step in self.steps])
         if self.labels is not None:
             yield "labels", self.labels
         for number, step in enumerate(self.steps, start=1):

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.geometry import Contracted
 from sdpbb.checker.kernel.rules import Either, Limit, Rules
 from sdpbb.checker.pricing import places, proven_least
-from sdpbb.checker.pricing import search as pricing_search
+from sdpbb.checker.pricing import sets as pricing_sets
 from tests.checker.nodes import CheckedNode
 
 SEARCHES = ("clusters", "places")
@@ -29,8 +30,8 @@ def searching(by: str, in_batches: bool = False) -> Iterator[None]:
             patch.setattr(places, "MOST_DIMENSIONS", 0)
         if in_batches:
             patch.setattr(places, "_BATCH", 20)
-            patch.setattr(pricing_search, "_GROUP", 3)
-            patch.setattr(pricing_search, "_BATCH", 2)
+            patch.setattr(pricing_sets, "_GROUP", 3)
+            patch.setattr(pricing_sets, "_BATCH", 2)
         yield
 
 
@@ -51,6 +52,10 @@ class Priced:
         sets = all_sets(blocks.adjacency)
         allowed = [keeps(rules, np.flatnonzero(row).tolist()) for row in sets]
         return cls(node.contracted, blocks.adjacency, prices, rules, sets[np.array(allowed, bool)])
+
+    @property
+    def blocks(self) -> Blocks:
+        return Blocks(1, np.arange(self.contracted.m), self.adjacency, self.rules)
 
     @property
     def scale(self) -> float:
@@ -82,8 +87,7 @@ class Priced:
 
     def proven(self, least: float, max_nodes: int = 1_000_000) -> float:
         """What is proven of the value of all sets; `Rejected` if one is worth less than least."""
-        given = self.contracted, self.adjacency, self.prices, least, max_nodes, self.rules
-        return proven_least(*given)
+        return proven_least(self.contracted, self.blocks, self.prices, least, max_nodes)
 
 
 def all_sets(adjacency: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -11,9 +11,15 @@ import numpy as np
 import pytest
 
 from sdpbb import checker
-from sdpbb.checker.command import REJECTED, UNREADABLE, VERIFIED, main
+from sdpbb.checker.command import (
+    REJECTED,
+    UNREADABLE,
+    VERIFIED,
+    main,
+    read_points,
+    with_constraints,
+)
 from sdpbb.checker.kernel.stated import StatedInstance
-from sdpbb.checker.reading import read_points, with_constraints
 from sdpbb.problem import Instance
 from tests.checker.building import built
 from tests.checker.forged import changed_claim

@@ -50,7 +50,8 @@ def partitions(steps: Steps) -> None:
     members = np.array([[i >> b & 1 for b in range(8)] for i in range(1, 256)], bool)
     below = 1e-3 * float(np.square(contracted.means).sum())
     none = np.empty((0, 3), np.int32), np.empty(0)
-    given = contracted, 7, members, below, np.zeros(8), *none, 10_000
+    blocks = Blocks(7, np.arange(8), np.zeros((8, 8), bool))
+    given = contracted, blocks, members, below, np.zeros(8), *none, 10_000
     require_no_partition(*given, at_step=steps)
 
 

@@ -10,8 +10,8 @@ from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 from sdpbb.checker.kernel.dual import Semidefinite
-from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.judge import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.partitions import require_no_partition
 from sdpbb.checker.prices import Enumerated, Lagrangian
@@ -50,7 +50,7 @@ def test_the_bound_is_for_the_points():
 
 def test_a_search_for_a_partition_ends():
     members = np.array([[i >> b & 1 for b in range(4)] for i in range(1, 16)], bool)
-    given = PAIRS, 2, members, 0.9, np.zeros(4), NO_TRIPLES, NONE
+    given = PAIRS, of_blocks(2), members, 0.9, np.zeros(4), NO_TRIPLES, NONE
     with pytest.raises(Rejected, match="within the nodes of a search"):
         require_no_partition(*given, 1)
     require_no_partition(*given, 100)

@@ -16,13 +16,17 @@ from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Limit
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits
 from sdpbb.checker.partitions import cluster_costs
-from sdpbb.checker.pricing import bounds as pricing_bounds
-from sdpbb.checker.pricing import clusters_below, place_bounds, places
-from sdpbb.checker.pricing.place_bounds import PlacedBlocks
+from sdpbb.checker.pricing import clusters_below, places
+from sdpbb.checker.pricing import sets as pricing_sets
+from sdpbb.checker.pricing.limits import measures_of_whole
 from sdpbb.checker.pricing.places import greatest_value
-from sdpbb.checker.pricing.problem import slopes_of_cliques
-from sdpbb.checker.pricing.rules import measures_of_whole
-from sdpbb.checker.pricing.scaled import ScaledPricing
+from sdpbb.checker.pricing.problem import (
+    CheckedPricing,
+    Nodes,
+    Scope,
+    by_cliques,
+    slopes_of_cliques,
+)
 from tests.checker.nodes import CheckedNode, nodes
 from tests.checker.priced import SEARCHES, Priced, all_sets, of_points, random_problem, searching
 from tests.examples import examples
@@ -107,10 +111,10 @@ def test_no_cluster_below_a_value_is_missed(node, seed, share, more):
     assume(values)
     scale = problem.scale + float(max(map(abs, values)))
     assume(problem.has_profits)
-    given = problem.contracted, problem.adjacency, problem.prices
+    given = problem.contracted, problem.blocks, problem.prices
     least = problem.proven(min(0.0, float(min(values)) - 1e-11 * scale))
     value = float(sorted(values)[int(share * (len(values) - 1))]) + more * scale
-    found = clusters_below(*given, least, value, 10**5, 10**4, problem.rules)
+    found = clusters_below(*given, least, value, 10**5, 10**4)
     known = {tuple(row): value for row, value in zip(problem.sets.tolist(), values, strict=True)}
     below = {row for row, exact in known.items() if exact < Fraction(value)}
     assert len(set(map(tuple, found.tolist()))) == len(found)
@@ -130,7 +134,7 @@ def test_costs_of_clusters_are_rounded_down_and_hardly(node):
 
 def test_searches_end():
     problem = random_problem(np.random.default_rng(0), 12, 2, 0)
-    given, prices = (problem.contracted, problem.adjacency), problem.prices
+    given, prices = (problem.contracted, problem.blocks), problem.prices
     least = problem.proven(-float(prices.sum()))
     with pytest.raises(Rejected, match="more than 10 clusters"):
         clusters_below(*given, prices, least, 0.0, 10**6, 10)
@@ -169,7 +173,7 @@ def test_prices_of_very_different_sizes():
 
 @pytest.mark.parametrize(
     ("by", "module", "name"),
-    [("clusters", pricing_bounds, "_bounds"), ("places", places, "bound_boxes")],
+    [("clusters", pricing_sets, "_bounds"), ("places", places, "bound_boxes")],
 )
 def test_what_is_no_number_rules_nothing_out(monkeypatch, by, module, name):
     """No bound comes to that; if one did, nothing would be proven by it."""
@@ -183,7 +187,7 @@ def test_what_is_no_number_rules_nothing_out(monkeypatch, by, module, name):
     with searching(by):
         assert problem.proven(-3.0) == pytest.approx(-3.0)
         monkeypatch.setattr(module, name, none)
-        monkeypatch.setattr(pricing_bounds, "_bounds", none if by == "clusters" else np.nan)
+        monkeypatch.setattr(pricing_sets, "_bounds", none if by == "clusters" else np.nan)
         with pytest.raises((Rejected, TypeError)):
             problem.proven(-3.0)
 
@@ -193,13 +197,13 @@ def test_rounded_profits_are_not_less_than_the_differences():
     rng = np.random.default_rng(0)
     found = of_points(np.arange(50.0)[:, None] * 9, rng.random(50))
     contracted = replace(found.contracted, scatter=rng.random(50) * 1e-3)
-    scaled = ScaledPricing.of(contracted, found.adjacency, found.prices, ())
+    scaled = CheckedPricing.of(contracted, found.blocks, found.prices)
     kept = scaled.kept.tolist()
-    for b, profit in zip(kept, scaled.problem.profits.tolist(), strict=True):
+    for b, profit in zip(kept, scaled.profits.tolist(), strict=True):
         exact = Fraction(found.prices[b]) - Fraction(contracted.scatter[b])
         assert Fraction(profit) >= exact * Fraction(4) ** scaled.exponent
     assert len(kept) == (found.prices > contracted.scatter).sum() > 40
-    assert 0.5 <= scaled.problem.profits.sum() <= 2.0 + 1e-12
+    assert 0.5 <= scaled.profits.sum() <= 2.0 + 1e-12
 
 
 def clouds(m: int, d: int, k: int, seed: int) -> np.ndarray:
@@ -290,20 +294,20 @@ def test_slopes_are_below_whatever_a_set_holds_of_a_clique(seed):
             assert slope @ q + found.constant[0, own[0]] <= min(0.0, held) + 1e-12
 
 
-def placed(means: np.ndarray, profits: np.ndarray) -> PlacedBlocks:
-    m, total = len(means), profits.sum()
-    free = np.zeros((m, m), bool)
-    return PlacedBlocks.of(np.ones(m), profits / total, means / math.sqrt(total), free, 0)
+def problem_of(means: np.ndarray, profits: np.ndarray) -> CheckedPricing:
+    found = of_points(means, profits)
+    return CheckedPricing.of(found.contracted, found.blocks, found.prices)
 
 
 def test_places_are_given_up():
     """Many dimensions, one place, coordinates whose squares overflow; and too many boxes."""
     for means in (np.eye(3, 4), np.zeros((3, 0)), np.ones((3, 2)), np.eye(3) * 1e200):
-        assert greatest_value(placed(means, np.ones(3)), 0.5, 1000) is None
+        assert greatest_value(problem_of(means, np.ones(3)), 0.5, 1000) is None
     means, prices = clouds(300, 2, 10, seed=1), np.full(300, 2.0)
-    target = best_place(means, prices, 0, 300) / prices.sum() * (1.0 + 1e-6)
-    assert greatest_value(placed(means, prices), target, 100) is None
-    assert greatest_value(placed(means, prices), target, 10_000) <= target * (1.0 + MARGIN)
+    problem = problem_of(means, prices)
+    target = problem.rescaled(best_place(means, prices, 0, 300) * (1.0 + 1e-6))
+    assert greatest_value(problem, target, 100) is None
+    assert greatest_value(problem, target, 10_000) <= target * (1.0 + MARGIN)
 
 
 @examples(100)
@@ -312,27 +316,27 @@ def test_a_bound_of_a_box_is_above_its_places(seed, d):
     """Exactly, wherever the box is: what is left out of a box is worth nothing there."""
     rng = np.random.default_rng(seed)
     found = random_problem(rng, 8, d, int(rng.integers(0, 12)))
-    of, profits = found.contracted, np.maximum(found.prices, 0.1)
-    total = profits.sum()
-    means = of.means / math.sqrt(total)
-    blocks = PlacedBlocks.of(of.weights, profits / total, means, found.adjacency, 0)
+    profits = np.maximum(found.prices - found.contracted.scatter, 0.1)
+    found = replace(found, prices=found.contracted.scatter + profits)
+    problem = CheckedPricing.of(found.contracted, found.blocks, found.prices)
+    scope = Scope.of(problem, *by_cliques(problem.linked))
     low = rng.normal(size=(1, d)) * 0.3
     high = low + rng.choice([0.0, 1e-9, 0.1, 1.0]) * rng.random((1, d))
     marks = np.zeros((1, 8), bool)
-    boxes = place_bounds.within_reach(blocks, place_bounds.Boxes(low, high, marks, ~marks))
-    bounds = place_bounds.bound_boxes(blocks, boxes)
+    boxes = places.within_reach(scope, Nodes(marks, ~marks, low, high))
+    bounds = places.bound_boxes(scope, boxes)
     bound = Fraction(float(bounds.value[0] + bounds.rounding[0]))
     for share in (0.0, 0.3, 1.0):
         place = np.clip(low[0] + share * (high - low)[0], low[0], high[0])
-        assert greatest_at(blocks, place) <= bound
+        assert greatest_at(problem, place) <= bound
 
 
-def greatest_at(blocks: PlacedBlocks, place: np.ndarray) -> Fraction:
+def greatest_at(problem: CheckedPricing, place: np.ndarray) -> Fraction:
     """The greatest sum of what blocks that are not linked are worth at a place, exactly."""
     values = []
-    for e, a, mean in zip(blocks.weights, blocks.profits, blocks.means, strict=True):
+    for e, a, mean in zip(problem.weights, problem.profits, problem.means, strict=True):
         squares = sum((Fraction(x) - Fraction(y)) ** 2 for x, y in zip(mean, place, strict=True))
         values.append(Fraction(a) - Fraction(e) * squares)
-    linked = np.zeros((8, 8), bool) if blocks.linked is None else blocks.linked
-    sums = (sum((values[i] for i in np.flatnonzero(row)), Fraction()) for row in all_sets(linked))
+    sets = all_sets(problem.linked)
+    sums = (sum((values[i] for i in np.flatnonzero(row)), Fraction()) for row in sets)
     return max(Fraction(0), *sums)

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sdpbb.checker.kernel import archive, digests
+from sdpbb.checker.kernel import archive
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.proof import ProofCounts, proven_value
 from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.stated import StatedInstance, pairs_of
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import stated_instance
@@ -286,10 +287,16 @@ def test_parts_are_those_of_the_file(sound):
 
 
 def test_digests_are_of_the_bytes_that_are_stated():
+    def digests(points, pairs=(), weights=None):
+        stated = StatedInstance(np.asarray(points), 1, pairs_of(pairs), weights=weights).digests
+        return stated["points"], stated["must_link"], stated.get("weights")
+
     points = hashlib.sha256(struct.pack("<4d", 0.0, 1.0, 2.0, 3.0)).hexdigest()
-    assert digests.of_points([[-0.0, 1.0], [2.0, 3.0]]) == points
-    assert digests.of_points(np.asfortranarray([[0.0, 1.0], [2.0, 3.0]])) == points
-    assert digests.of_points([[0.1]]) != digests.of_points([[np.float32(0.1)]])
+    assert digests([[-0.0, 1.0], [2.0, 3.0]])[0] == points
+    assert digests(np.asfortranarray([[0.0, 1.0], [2.0, 3.0]]))[0] == points
+    assert digests([[0.1]])[0] != digests([[np.float32(0.1)]])[0]
     pairs = hashlib.sha256(struct.pack("<4q", 0, 2, 1, 3)).hexdigest()
-    assert digests.of_pairs([(3, 1), (0, 2), (1, 3)]) == pairs
-    assert digests.of_pairs([]) == digests.of_pairs(np.empty((0, 2), np.int32))
+    given = [(3, 1), (0, 2), (1, 3)]
+    half = hashlib.sha256(struct.pack("<d", 0.5)).hexdigest()
+    assert digests(np.zeros((4, 1)), given, np.array([0.5]))[1:] == (pairs, half)
+    assert digests([[0.1]], np.empty((0, 2), np.int32)) == digests([[0.1]])

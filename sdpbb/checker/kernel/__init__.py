@@ -5,13 +5,12 @@ partitions of priced clusters, colouring and packing. To be read in this order:
 
 | files | what they do |
 | --- | --- |
-| `archive.py`, `log.py`, `certificate.py` | read the file: arrays, steps, the claim |
+| `archive.py`, `certificate.py` | read the file: arrays, the claim, steps |
 | `proof.py`, `blocks.py` | walk over the steps; the state of a node, and what changes it |
 | `evidence.py`, `dual.py` | prove a lower bound of a node |
 | `cuts/` | prove the inequalities that the bound may use |
-| `exclusion.py` | prove that pairs of points are apart |
 | `arithmetic.py`, `geometry.py`, `soft.py` | bound what rounding does, and what soft pairs cost |
 | `rules.py`, `sizes.py`, `weights.py` | limits on clusters |
-| `subsets.py`, `digests.py`, `verdict.py` | sums over subsets; names of instances; what is told |
-| `judge.py`, `exact.py` | the same numbers once more, in balls |
+| `stated.py`, `verdict.py` | the instance, its digests and its parts; what is told |
+| `judge.py`, `exact.py` | answer what numbers decide, such as pairs that are apart; in balls, too |
 """

@@ -1,7 +1,14 @@
-"""Certificate: the claim on an instance, and the log of its proof; nothing is proven yet."""
+"""Certificate: a claim on an instance, and the log of its proof; nothing is proven yet.
+
+The log is a text: a line of JSON for each step, with the arrays that belong to it. The first line
+is the claim. Line 1, 2, ... is a step, in the order in which they are checked: a list that begins
+with a word. An array `N` of line 7 is `7.N` in the archive.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, BinaryIO
@@ -9,11 +16,15 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .archive import FORMAT, NUMBERS, Archive
-from .log import Log, digest, number, shown, whole, word
+from .archive import FORMAT, NUMBERS, TEXT, Archive, Length
 from .rejection import Rejected
 from .verdict import FEASIBLE, INFEASIBLE, OPTIMAL, STATUSES
 
+LOG = "log"
+"""Name of the array of the text."""
+
+# Bytes of the text; digits of a whole number.
+_LONGEST, _MAX_DIGITS = 2**32, 20
 # Points, coordinates and clusters are fewer than this.
 _MOST = 2**31
 _REQUIRED = ("points", "must_link", "cannot_link", "rules")
@@ -23,6 +34,56 @@ _CLAIM = (
     *("certificate", "written_by", "n", "d", "k", *_REQUIRED),
     *("tolerance", "status", "cost", "lower_bound"),
 )
+
+
+class Log:
+    """Lines of a proof, parsed one by one as they are asked for."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        text = archive.take(LOG, TEXT, range(1, _LONGEST)).tobytes()
+        self._lines = text.split(b"\n")
+        if self._lines.pop():
+            raise Rejected("the log ends within a line")
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def claim(self) -> dict[str, Any]:
+        """Return the first line, an object."""
+        claim = _parsed(self._lines[0])
+        if not isinstance(claim, dict):
+            raise Rejected(f"the claim is {shown(claim)}; expected an object")
+        return claim
+
+    def step(self, number: int) -> list[Any]:
+        """Return the line of a step, a list that begins with a word."""
+        step = _parsed(self._lines[number])
+        if not isinstance(step, list) or not step or type(step[0]) is not str:
+            raise Rejected(f"{shown(step)}; expected a list that begins with a word")
+        return step
+
+    def begins_with(self, number: int, word: str) -> bool:
+        """Return whether a line is a step of a word; it is not parsed."""
+        return self._lines[number].startswith(b'["%s"' % word.encode())
+
+    def arrays(self, number: int) -> StepArrays:
+        """Return the arrays of a line."""
+        return StepArrays(self._archive, number)
+
+
+class StepArrays:
+    """Arrays of a step."""
+
+    def __init__(self, archive: Archive, number: int) -> None:
+        self._archive, self._number = archive, number
+
+    def __contains__(self, name: str) -> bool:
+        return f"{self._number}.{name}" in self._archive
+
+    def take(self, name: str, dtypes: tuple[str, ...], *shape: Length) -> NDArray[Any]:
+        """Return an array; see `Archive.take`."""
+        return self._archive.take(f"{self._number}.{name}", dtypes, *shape)
 
 
 @dataclass(frozen=True)
@@ -105,3 +166,99 @@ def _stated(claim: dict[str, Any], name: str, status: str, is_expected: bool) ->
         what = "a value" if is_expected else "null"
         raise Rejected(f"{name}: expected {what} where the status is {status!r}")
     return number(claim[name], name) if is_expected else None
+
+
+def lines(claim: dict[str, Any], steps: list[list[Any]]) -> NDArray[np.uint8]:
+    """Return the text of a claim and its steps, as the archive has it."""
+    text = "".join(
+        json.dumps(line, separators=(",", ":"), allow_nan=False, ensure_ascii=False) + "\n"
+        for line in (claim, *steps)
+    )
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(
+            line.decode("utf-8"),
+            object_pairs_hook=_distinct,
+            parse_constant=_finite,
+            parse_float=_finite,
+            parse_int=_whole,
+        )
+    except (ValueError, RecursionError) as error:
+        raise Rejected(f"a line is not JSON ({error}); expected JSON") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise Rejected("a line names a key twice; expected each key once")
+    return values
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise Rejected(f"{digits[:20]}; expected finite numbers")
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise Rejected(f"a whole number of {len(digits)} digits; expected at most {_MAX_DIGITS}")
+    return int(digits)
+
+
+def fields(values: list[Any], *names: str) -> list[Any]:
+    """Return values, one for each name."""
+    if len(values) != len(names):
+        raise Rejected(f"{len(values)} values; expected {', '.join(names) or 'none'}")
+    return values
+
+
+def items(value: Any, what: str) -> list[Any]:
+    """Return a list."""
+    if not isinstance(value, list):
+        raise Rejected(f"{what}: {shown(value)}; expected a list")
+    return value
+
+
+def whole(value: Any, what: str, least: int, below: int) -> int:
+    """Return an integer in least..below - 1; true and false are none."""
+    if type(value) is not int or not least <= value < below:
+        raise Rejected(f"{what}: {shown(value)}; expected a whole number in {least}..{below - 1}")
+    return value
+
+
+def number(value: Any, what: str, least: float = -math.inf, below: float = math.inf) -> float:
+    """Return a finite number, at least `least` and below `below`."""
+    if type(value) is int and abs(value) < 2**53:
+        value = float(value)
+    if type(value) is not float or not least <= value < below:
+        limits = "" if least == -math.inf else f" >= {least} and < {below}"
+        raise Rejected(f"{what}: {shown(value)}; expected a finite number{limits}")
+    return value
+
+
+def word(value: Any, what: str, *allowed: str) -> str:
+    """Return one of the allowed words."""
+    if type(value) is not str or value not in allowed:
+        raise Rejected(f"{what}: {shown(value)}; expected {' or '.join(allowed)}")
+    return value
+
+
+def digest(value: Any, what: str) -> str:
+    """Return a SHA-256 digest in hexadecimal digits."""
+    if type(value) is not str or len(value) != 64 or set(value) - set("0123456789abcdef"):
+        raise Rejected(f"{what}: {shown(value)}; expected 64 hexadecimal digits")
+    return value
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message quotes it."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # of lists in lists
+        return "a value that is too long to be shown"
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -44,11 +44,11 @@ from numpy.typing import NDArray
 from .archive import REALS
 from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_of_smallest, sum_up, up
 from .blocks import Blocks
+from .certificate import StepArrays, fields, number
 from .cuts import Cuts
 from .cuts.inequalities import ClusterLimits, CutSums, NodeFacts
 from .evidence import FULL, Effort, Evidence, Written
 from .geometry import Contracted
-from .log import StepArrays, fields, number
 from .rejection import Rejected
 from .rules import Rules, measure, measures
 from .weights import WeightBounds

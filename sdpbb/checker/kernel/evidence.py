@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .archive import Length
 from .arithmetic import sum_down
 from .blocks import Blocks
+from .certificate import StepArrays, fields, number
 from .geometry import Contracted
-from .log import StepArrays, fields, number
 from .rejection import Rejected
 
 AtStep = Callable[[], None]

@@ -1,7 +1,7 @@
 """Judge whose numbers are balls: what it proves rests on no analysis of rounding errors.
 
 A ball is a number and a radius that the exact value is within, and arithmetic on balls keeps that
-(arb, by python-flint). The rules are those of `dual`, `exclusion` and `evidence`, for the points as
+(arb, by python-flint). The rules are those of `dual`, `judge` and `evidence`, for the points as
 they are, not for some nearby. Free terms and eigenvectors are chosen in floating-point arithmetic:
 any are right, and what they prove is computed in balls.
 
@@ -30,15 +30,16 @@ from .blocks import Blocks
 from .cuts.inequalities import NodeFacts
 from .dual import DualTerms, Semidefinite, disjoint_pairs
 from .evidence import Evidence, Scatter
-from .exclusion import pairs_within
 from .geometry import Contracted, Geometry
-from .judge import Judge
+from .judge import Judge, pairs_within
 from .rejection import Rejected
 
 # Bits of the centre of a ball: products of coordinates are exact, and sums lose next to nothing.
 _BITS = 256
 
 Reals = NDArray[np.float64]
+Balls = NDArray[np.object_]
+"""Array of balls, which NumPy adds and multiplies entry by entry."""
 
 
 class ExactJudge(Judge):
@@ -78,38 +79,35 @@ class ExactJudge(Judge):
 
     def far(self, blocks: Blocks, below: float) -> NDArray[np.bool_]:
         node, contracted = self._node(blocks), self.contracted(blocks)
-        m, cutoff = contracted.m, self._arb(below) - node.scatter
-        far, G, e = contracted.across.copy(), node.gram, node.weights
-        for i in range(m):
-            for j in range(i):
-                # e_i e_j / (e_i + e_j) |c_i - c_j|^2, of the means c_i = s_i / e_i
-                crossed = e[j] / e[i] * G[i, i] + e[i] / e[j] * G[j, j] - 2 * G[i, j]
-                if crossed >= cutoff * (e[i] + e[j]):
-                    far[i, j] = far[j, i] = True
-        return far
+        # e_i e_j / (e_i + e_j) |c_i - c_j|^2, of the means c_i = s_i / e_i, times (e_i + e_j)
+        squares = node.gram.diagonal() / node.weights
+        crossed = np.multiply.outer(squares, node.weights)
+        crossed = crossed + crossed.T - 2 * node.gram
+        far = crossed >= np.add.outer(node.weights, node.weights) * (
+            self._arb(below) - node.scatter
+        )
+        np.fill_diagonal(far, False)
+        return np.asarray((far | far.T).astype(np.bool_) | contracted.across)
 
     def cost_at_most(self, labels: NDArray[np.int64]) -> float:
         points, weights = self.geometry.points, self.geometry.weights
         total = self._arb(0)
         for cluster in range(int(labels.max()) + 1):
             members = np.flatnonzero(labels == cluster)
-            w = [self._arb(1)] * len(members)
-            if weights is not None:
-                w = [self._arb(value) for value in weights[members].tolist()]
-            y = self._centred(points[members], points[members[0]])
-            sums, whole = [self._arb(0)] * points.shape[1], self._arb(0)
-            for own, row in zip(w, y, strict=True):
-                whole += own
-                sums = [s + own * x for s, x in zip(sums, row, strict=True)]
-                total += own * _squares(row)
-            total -= _squares(sums) / whole
-        for weight in self.geometry.soft.violated(labels):
-            total += self._arb(weight)
-        return _up(total)
+            w = self._balls(np.ones(len(members)) if weights is None else weights[members])
+            y = self._balls(points[members]) - self._balls(points[members[0]])
+            sums = (w[:, None] * y).sum(axis=0)
+            total += (w[:, None] * y * y).sum() - (sums * sums).sum() / w.sum()
+        return _up(total + self._balls(self.geometry.soft.violated(labels)).sum())
 
-    def _centred(self, points: Reals, origin: Reals) -> list[list[Any]]:
-        o = [self._arb(value) for value in origin.tolist()]
-        return [[self._arb(x) - c for x, c in zip(row, o, strict=True)] for row in points.tolist()]
+    def _balls(self, values: Any) -> Balls:
+        """Return an array of numbers as balls."""
+        return np.asarray(np.frompyfunc(self._arb, 1, 1)(np.asarray(values, np.float64)), object)
+
+    def _product(self, A: Balls, B: Balls) -> Balls:
+        """Return the matrix A B."""
+        product = self._matrix(A.tolist()) * self._matrix(B.tolist())
+        return np.array(product.tolist(), object)
 
     def _node(self, blocks: Blocks) -> _ExactNode:
         contracted = self.contracted(blocks)
@@ -119,124 +117,83 @@ class ExactJudge(Judge):
 
     def _sums(self, blocks: Blocks, contracted: Contracted) -> _ExactNode:
         """Return the sums over the points of blocks; see the module."""
-        points, weights = self.geometry.points, self.geometry.weights
-        m, d, arb = contracted.m, points.shape[1], self._arb
-        e = [arb(value) for value in contracted.weights.tolist()]
-        sums, squares = [[arb(0)] * d for _ in range(m)], arb(0)
-        factor = [arb(1)] * m
+        points, weights, of = self.geometry.points, self.geometry.weights, blocks.block_of
+        m, e = contracted.m, self._balls(contracted.weights)
+        w = self._balls(np.ones(len(points)) if weights is None else weights)
         if weights is not None:
-            whole = [arb(0)] * m
-            for block, weight in zip(blocks.block_of.tolist(), weights.tolist(), strict=True):
-                whole[block] += arb(weight)
-            factor = [own / total for own, total in zip(e, whole, strict=True)]
-        of_block = np.zeros(m, np.intp) if blocks.component_of is None else blocks.component_of
-        of_point = of_block[blocks.block_of]
-        for component in np.unique(of_point).tolist():
-            members = np.flatnonzero(of_point == component)
+            whole = np.zeros(m, object)
+            np.add.at(whole, of, w)
+            w = w * (e / whole)[of]
+        component_of = np.zeros(m, np.intp) if blocks.component_of is None else blocks.component_of
+        origin = np.empty_like(points)
+        for component in np.unique(component_of):
+            members = np.flatnonzero(component_of[of] == component)
             # Free terms are chosen for points around their means.
             own = None if weights is None else weights[members]
-            y = self._centred(points[members], np.average(points[members], axis=0, weights=own))
-            for point, row in zip(members.tolist(), y, strict=True):
-                block = int(blocks.block_of[point])
-                w = factor[block] * (1 if weights is None else arb(float(weights[point])))
-                sums[block] = [s + w * x for s, x in zip(sums[block], row, strict=True)]
-                squares += w * _squares(row)
-        s = self._matrix(sums)
-        gram = s * s.transpose()
-        scatter = squares - sum((gram[i, i] / e[i] for i in range(m)), arb(0))
-        return _ExactNode(e, squares, gram, scatter)
+            origin[members] = np.average(points[members], axis=0, weights=own)
+        y = self._balls(points) - self._balls(origin)
+        sums, squares = np.zeros((m, points.shape[1]), object), (w[:, None] * y * y).sum()
+        np.add.at(sums, of, w[:, None] * y)
+        gram = self._product(sums, sums.T)
+        return _ExactNode(e, squares, gram, squares - (gram.diagonal() / e).sum())
 
     def _dual(
         self, evidence: Semidefinite, blocks: Blocks, node: _ExactNode
     ) -> tuple[Any, DualTerms]:
         """Return a lower bound on the sum of squares, and the terms that it is made of."""
-        contracted, arb = self.contracted(blocks), self._arb
-        k, m, across = blocks.k, contracted.m, contracted.across
+        contracted, e = self.contracted(blocks), node.weights
         terms = DualTerms.of(contracted, blocks, evidence)
-        unit = arb(2) ** (-2 * terms.exponent)
+        unit = self._arb(2) ** (-2 * terms.exponent)
         C, sides = self._cuts(evidence, terms.t, terms.node)
-        a = [arb(value) for value in terms.a.tolist()]
-        X = self._kernel(terms.X, blocks, contracted)
-        r = [1 / value.sqrt() for value in node.weights]
-        M = self._matrix(m, m)
-        for i in range(m):
-            for j in range(i + 1):
-                if across[i, j]:
-                    continue
-                value = -unit * node.gram[i, j] - arb(float(terms.N[i, j])) - C[i, j]
-                value += node.weights[i] * a[j] + a[i] * node.weights[j] + X[i][j] + X[j][i]
-                M[i, j] = M[j, i] = r[i] * r[j] * value
-        parts = [unit * node.squares, sides, -2 * sum(a, arb(0)), self._sum_of_smallest(M, k)]
-        return sum(parts, arb(0)) / unit, terms
+        a, X = self._balls(terms.a), self._kernel(terms.X, blocks)
+        S = -unit * node.gram - self._balls(terms.N) - C + (X + X.T)
+        S = S + np.multiply.outer(e, a) + np.multiply.outer(a, e)
+        S[contracted.across] = self._arb(0)
+        r = np.array([1 / value.sqrt() for value in e], object)
+        least = self._sum_of_smallest(np.multiply.outer(r, r) * S, blocks.k)
+        return (unit * node.squares + sides - 2 * a.sum() + least) / unit, terms
 
-    def _cuts(self, evidence: Semidefinite, t: Reals, node: NodeFacts) -> tuple[Any, Any]:
-        """Return the sum of t_c B_c, of which the lower triangle counts, and that of t_c b_c."""
-        arb, m = self._arb, node.m
-        total, sides, begin = self._matrix(m, m), arb(0), 0
+    def _cuts(self, evidence: Semidefinite, t: Reals, node: NodeFacts) -> tuple[Balls, Any]:
+        """Return the sum of t_c B_c (m, m), and that of t_c b_c."""
+        lower, sides = self._balls(np.zeros((node.m, node.m))), self._arb(0)
         for found in evidence.cuts.inequalities(node):
-            own = t[begin : begin + len(found.sides)]
-            begin += len(own)
-            if found.caps is not None:
-                own = np.minimum(own, found.caps)
-            multipliers = [arb(value) for value in own.tolist()]
-            for multiplier, side in zip(multipliers, found.sides.tolist(), strict=True):
-                sides += multiplier * arb(side)
+            own, t = t[: len(found.sides)], t[len(found.sides) :]
+            multipliers = self._balls(own if found.caps is None else np.minimum(own, found.caps))
+            sides += (multipliers * self._balls(found.sides)).sum()
             for cut, i, j, coefficient in found.terms:
-                of_terms = zip(
-                    cut.tolist(),
-                    np.maximum(i, j).tolist(),
-                    np.minimum(i, j).tolist(),
-                    coefficient.tolist(),
-                    strict=True,
-                )
-                for c, row, column, value in of_terms:
-                    # Entries off the diagonal count twice.
-                    half = 1.0 if row == column else 0.5
-                    total[row, column] += multipliers[c] * arb(value) * half
+                # Entries off the diagonal count twice.
+                halved = self._balls(np.where(i == j, coefficient, 0.5 * coefficient))
+                place = np.maximum(i, j), np.minimum(i, j)
+                np.add.at(lower, place, multipliers[cut] * halved)
             if found.squares is not None:
-                q, factor = found.squares
-                scaled = [
-                    [arb(value) * arb(f) * multiplier for value in row]
-                    for row, f, multiplier in zip(
-                        q.tolist(), factor.tolist(), multipliers, strict=True
-                    )
-                ]
-                total -= self._matrix(q.T.tolist()) * self._matrix(scaled)
-        return total, sides
+                q, factors = map(self._balls, found.squares)
+                lower = lower - self._product(q.T, q * (factors * multipliers)[:, None])
+        return np.where(np.tri(node.m, dtype=np.bool_), lower, lower.T), sides
 
-    def _kernel(self, X: Reals, blocks: Blocks, contracted: Contracted) -> list[list[Any]]:
+    def _kernel(self, X: Reals, blocks: Blocks) -> Balls:
         """Return X in balls, as a sum of (1_Q - 1_Q') a' over cannot-linked pairs of blocks.
 
         Its rows are equal within pairs, and the last one is made such that all pairs add up to 0.
         """
-        rows = [[self._arb(value) for value in row] for row in X.tolist()]
+        rows = self._balls(X)
         if X.any():
-            pairs = disjoint_pairs(blocks.adjacency)
-            others = [rows[j] for j, _ in pairs[:-1]]
-            last = [-sum(column, self._arb(0)) for column in zip(*others, strict=True)]
-            for block in pairs[-1]:
-                rows[block] = last
+            *others, last = disjoint_pairs(blocks.adjacency)
+            rows[list(last)] = -rows[[j for j, _ in others]].sum(axis=0)
         return rows
 
-    def _sum_of_smallest(self, M: Any, k: int) -> Any:
+    def _sum_of_smallest(self, M: Balls, k: int) -> Any:
         """Return at most the sum of the k smallest eigenvalues; see `arithmetic`."""
-        arb, m = self._arb, M.nrows()
-        middle = np.array([[float(M[i, j].mid()) for j in range(m)] for i in range(m)])
+        middle = np.array([[float(entry.mid()) for entry in row] for row in M])
         if not np.isfinite(middle).all():
             raise Rejected("a matrix has entries that are no finite numbers")
-        eigenvalues, V = np.linalg.eigh(middle)
+        eigenvalues, vectors = np.linalg.eigh(middle)
         theta = float(eigenvalues[k - 1])
-        L = eigenvalues - theta
-        vectors, values = [[arb(x) for x in row] for row in V.tolist()], list(map(arb, L.tolist()))
-        scaled = [[x * value for x, value in zip(row, values, strict=True)] for row in vectors]
-        E = M - self._matrix(scaled) * self._matrix(vectors).transpose()
-        for i in range(m):
-            E[i, i] -= arb(theta)
-        squares = sum((E[i, j] * E[i, j] for i in range(m) for j in range(m)), arb(0))
-        norm = squares.abs_upper().sqrt()
-        negative = np.flatnonzero(L < 0.0).tolist()
-        loss = sum((-values[c] * row[c] * row[c] for row in vectors for c in negative), arb(0))
-        return k * arb(theta) - loss - arb(k).sqrt() * norm
+        L, V = self._balls(eigenvalues - theta), self._balls(vectors)
+        E = M - self._product(V * L, V.T) - self._balls(theta * np.eye(len(M)))
+        norm = (E * E).sum().abs_upper().sqrt()
+        is_negative = eigenvalues < theta
+        gain = (V * V * L)[:, is_negative].sum()
+        return k * self._arb(theta) + gain - self._arb(k).sqrt() * norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,15 +206,10 @@ class _ExactNode:
     scatter : sum of squares inside the blocks
     """
 
-    weights: list[Any]
+    weights: Balls
     squares: Any
-    gram: Any
+    gram: Balls
     scatter: Any
-
-
-def _squares(values: list[Any]) -> Any:
-    """Return the sum of squares of one value or more."""
-    return sum((x * x for x in values[1:]), values[0] * values[0])
 
 
 def _down(ball: Any) -> float:

@@ -2,19 +2,44 @@
 
 The judge answers them by floating-point arithmetic with bounds on its rounding errors. `exact` has
 one that relies on none.
+
+*Excluded pairs* share a cluster in no clustering cheaper than a given number.
+A clustering with matrix Z costs at least bound + <N, Z> (`dual.DualBound`), and <N, Z> is the sum
+over the clusters C of the sum of N_pq over p, q in C, divided by |C| points: no
+part is negative, as cannot-linked blocks share no cluster. If the clustering costs less than
+cutoff, then with budget = cutoff - bound every cluster has
+
+    sum of N_pq over p, q in C < budget |C| = budget times the sum of e_p over p in C.
+
+For a C that holds i and j, dropping what N >= 0 is between two others, the left side less the right
+is at least
+
+    N_ii + N_jj + 2 N_ij - budget (e_i + e_j)
+        + sum over p of min(0, N_pp + 2 N_ip + 2 N_jp - budget e_p)
+
+with p over all other blocks that may join both. Where this is not negative there is no such C.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
+from .arithmetic import TINY, gamma, sum_down, up
 from .blocks import Blocks
-from .dual import Semidefinite
+from .dual import Semidefinite, dual_bound
 from .evidence import Evidence
-from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
+from .rejection import Rejected
 
+Matrix = NDArray[np.float64]
+PairMask = NDArray[np.bool_]
+
+_LARGEST = 2.0**250
+# Whole units that the budgets of all blocks add up to, about.
+_BITS = 58
 # Contractions that are kept: a node and its child often have the same blocks.
 _KEPT = 2
 
@@ -56,3 +81,104 @@ class Judge:
         contracted = self.geometry.contracted(of, inside)
         self._contractions = [(key, contracted), *self._contractions[: _KEPT - 1]]
         return contracted
+
+
+def excluded_pairs(
+    contracted: Contracted, blocks: Blocks, evidence: Semidefinite, below: float
+) -> PairMask:
+    """Return pairs of blocks that share a cluster in no clustering cheaper than `below`.
+
+    They are (m, m), symmetric and False on the diagonal. Adjacent pairs are among them.
+
+    Pairs that are found keep blocks from joining others, so the test is repeated until none is.
+    Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
+    """
+    if np.isnan(below):
+        raise Rejected("pairs are excluded below a cost, not below nan")
+    proven, adjacency = dual_bound(contracted, blocks, evidence), blocks.adjacency
+    if below == np.inf or proven.unit == 0.0:  # of coordinates whose squares underflow
+        return adjacency.copy()
+    budget = up(up(contracted.cutoff(below) - proven.bound) / proven.unit)
+    return pairs_within(budget, proven.N, contracted.weights, adjacency)
+
+
+def pairs_within(
+    budget: float, N: Matrix, weights: NDArray[np.float64], adjacency: PairMask
+) -> PairMask:
+    """Return the pairs of blocks that no clustering with <N, Z> < budget has in a cluster.
+
+    N : (m, m) symmetric, >= 0 off the adjacent pairs
+    """
+    if budget <= 0.0:  # there is no such clustering
+        return ~np.eye(len(weights), dtype=bool)
+    apart = adjacency.copy()
+    if budget <= _LARGEST:  # beyond, no entry of N comes near it
+        _exclude(*_in_units(budget, N, weights), apart)
+    return apart
+
+
+def _in_units(
+    budget: float, N: Matrix, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return N, rounded down, and what budget e_p are, rounded up, in whole units.
+
+    With a smaller N >= 0 and a larger budget all said here stays true. From there on nothing is
+    rounded: the budgets add up to less than 2^59, and no entry of N counts beyond 2^58.
+    """
+    products = np.nextafter(budget * weights, np.inf)
+    exponent = _BITS - math.frexp(float(products.sum()))[1]
+    with np.errstate(over="ignore", under="ignore"):
+        most = np.ceil(np.ldexp(products, exponent)).astype(np.int64)
+        units = np.floor(np.clip(np.ldexp(N, exponent), -(2.0**_BITS), 2.0**_BITS))
+    return units.astype(np.int64), most
+
+
+def far_pairs(contracted: Contracted, below: float) -> PairMask:
+    """Return pairs of blocks, (m, m) symmetric, that their distance alone excludes.
+
+    They share a cluster in no clustering of the points that keeps the blocks together and costs
+    less than `below`.
+
+    A cluster that holds i and j costs at least what the two of them do, e_i e_j / (e_i + e_j)
+    |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs. Blocks of different
+    components share no cluster at all, and are among the pairs.
+    """
+    if np.isnan(below):
+        raise Rejected("pairs are excluded below a cost, not below nan")
+    e, c = contracted.weights, contracted.means
+    cutoff = contracted.cutoff(below)
+    inside = sum_down(contracted.scatter.tolist())
+    accuracy = 1.0 - gamma(c.shape[1] + 12)
+    far = np.zeros((len(e), len(e)), dtype=bool)
+    for i in range(len(e)):
+        squares = np.square(c - c[i]).sum(axis=1)
+        between = e * (e[i] / (e + e[i])) * squares * accuracy
+        far[i] = (inside + between) * (1.0 - gamma(4)) - TINY >= cutoff
+    np.fill_diagonal(far, False)
+    return np.asarray((far & far.T) | contracted.across)
+
+
+def _exclude(N: NDArray[np.int64], most: NDArray[np.int64], apart: PairMask) -> None:
+    """Add to `apart` all pairs that the test of the module finds, of whole numbers.
+
+    most : (m,) budget e_p
+    """
+    own = np.diag(N) - most
+    others = ~np.eye(len(most), dtype=bool)
+    while True:
+        found = False
+        for i in range(len(most)):
+            least = own[i] + own + 2 * N[i]
+            j = np.flatnonzero(others[i] & ~apart[i] & (least >= 0))
+            if not len(j):
+                continue
+            # Only blocks that gain from i alone can gain from i and j.
+            gain = own + 2 * N[i]
+            p = np.flatnonzero(others[i] & ~apart[i] & (gain < 0))
+            taken = np.minimum(gain[p] + 2 * N[np.ix_(j, p)], 0)
+            taken[apart[np.ix_(j, p)] | (j[:, None] == p)] = 0
+            new = j[least[j] + taken.sum(axis=1) >= 0]
+            apart[i, new] = apart[new, i] = True
+            found |= len(new) > 0
+        if not found:
+            return

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from .archive import NUMBERS
 from .blocks import Blocks
+from .certificate import Log, StepArrays, fields, items, number, shown, whole, word
 from .dual import Semidefinite
 from .evidence import Evidence, Scatter
 from .judge import Judge
-from .log import Log, StepArrays, fields, items, number, shown, whole, word
 from .rejection import Rejected, at
 from .rules import measures
 

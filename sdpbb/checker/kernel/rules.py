@@ -69,24 +69,15 @@ class Limit:
         return matrix + matrix.T
 
     def over(self, block_of: NDArray[np.intp]) -> Limit:
-        """Return the limit on clusters of blocks; block_of (n,) 0..m-1 are those of the points."""
+        """Return the limit on clusters of blocks; see `over_blocks`."""
         weights = sums_over(self.weights, block_of)
         if not len(self.pairs):
             return Limit(weights, self.pairs, self.most)
         ends = np.sort(block_of[self.pairs], axis=1).astype(np.int64)
+        ends = ends[ends[:, 0] >= 0]
         inside = ends[:, 0] == ends[:, 1]
         np.add.at(weights, ends[inside, 0], 1)
         return Limit(weights, ends[~inside], self.most)
-
-    def select(self, blocks: NDArray[np.intp]) -> Limit:
-        """Return the limit on some blocks only, in their order."""
-        weights = self.weights[blocks]
-        if not len(self.pairs):
-            return Limit(weights, self.pairs, self.most)
-        place = np.full(len(self.weights), -1)
-        place[blocks] = np.arange(len(blocks))
-        pairs = np.sort(place[self.pairs], axis=1)
-        return Limit(weights, pairs[pairs[:, 0] >= 0], self.most)
 
     def spent(self, chosen: Marks) -> Reals:
         """Return the sums of sets (s, m), as (s,)."""
@@ -126,7 +117,10 @@ def without_idle(rules: Rules) -> Rules:
 
 
 def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> Rules:
-    """Return rules on clusters of points as ones on clusters of the blocks block_of (n,) 0..m-1."""
+    """Return rules on clusters of points as ones on clusters of blocks.
+
+    block_of : (n,) 0..m-1, the block of each point; -1 for points that are left out
+    """
     return tuple(_over(rule, block_of) for rule in rules)
 
 
@@ -137,23 +131,6 @@ def _over(rule: Rule, block_of: NDArray[np.intp]) -> Rule:
         case Either():
             return Either(tuple(over_blocks(part, block_of) for part in rule.alternatives))
     raise ValueError("rules: statements about measures are for what follows from them")
-
-
-def selected(rules: Rules, blocks: NDArray[np.intp]) -> Rules:
-    """Return the rules on some blocks only, in their order.
-
-    Limits on the weights of whole clusters are left out, as sets are parts where this is asked for.
-    """
-    found: list[Rule] = []
-    for rule in rules:
-        if isinstance(rule, Limit):
-            found.append(rule.select(blocks))
-        elif isinstance(rule, Either):
-            parts = tuple(selected(part, blocks) for part in rule.alternatives)
-            found.append(Either(parts))
-        elif isinstance(rule, Measure) and rule.counts_points:
-            found.append(rule.select(blocks))
-    return tuple(found)
 
 
 def limits(rules: Rules) -> Iterator[Limit]:

@@ -224,16 +224,16 @@ class Measure:
         return self.limits.ranges()
 
     def over(self, block_of: NDArray[np.intp]) -> Measure:
-        """Return the measure of blocks; block_of (n,) 0..m-1 are those of the points."""
+        """Return the measure of blocks; block_of (n,) as for `sums_over`."""
         return replace(self, values=sums_over(self.values, block_of))
-
-    def select(self, blocks: NDArray[np.intp]) -> Measure:
-        """Return the measure of some blocks only, in their order."""
-        return replace(self, values=self.values[blocks])
 
 
 def sums_over(units: NDArray[np.int64], block_of: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the sums (m,) of whole numbers (n,) over blocks; block_of (n,) 0..m-1."""
-    total = np.zeros(int(block_of.max()) + 1, np.int64)
-    np.add.at(total, block_of, units)
+    """Return the sums (m,) of whole numbers (n,) over blocks.
+
+    block_of : (n,) 0..m-1, or -1 for what is left out
+    """
+    inside = block_of >= 0
+    total = np.zeros(int(block_of.max(initial=-1)) + 1, np.int64)
+    np.add.at(total, block_of[inside], units[inside])
     return total

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .arithmetic import TINY, gamma, sum_down
 from .rejection import Rejected
@@ -37,25 +37,6 @@ class PricedPairs:
 
     pairs: NDArray[np.int64] = field(default_factory=_no_pairs)
     weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-
-    @classmethod
-    def of(cls, pairs: ArrayLike, weights: ArrayLike, n: int, what: str) -> PricedPairs:
-        """Return pairs of n points, those of weight 0 left out.
-
-        `ValueError` if they are no pairs of different points with weights >= 0 and finite.
-        """
-        numbers, prices = np.asarray(pairs), np.asarray(weights, dtype=np.float64)
-        if numbers.size == 0 and prices.size == 0:
-            return cls()
-        fits = numbers.ndim == 2 and numbers.shape[1] == 2 and numbers.dtype.kind in "iu"
-        if not fits or numbers.min() < 0 or numbers.max() >= n:
-            raise ValueError(f"{what}: expected pairs (p, 2) of whole numbers in 0..{n - 1}")
-        if (numbers[:, 0] == numbers[:, 1]).any():
-            raise ValueError(f"{what}: expected pairs of different points")
-        if prices.shape != (len(numbers),) or not ((prices >= 0.0) & np.isfinite(prices)).all():
-            raise ValueError(f"{what}: expected {len(numbers)} weights >= 0, one per pair")
-        counts = prices > 0.0
-        return cls(np.sort(numbers[counts].astype(np.int64), axis=1), prices[counts])
 
     def __len__(self) -> int:
         return len(self.weights)

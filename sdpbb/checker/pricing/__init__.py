@@ -9,7 +9,7 @@ without a cannot-linked pair is worth
     f(X) = sum_{i in X} e_i |c_i - mean_X|^2 - a_i = min_y sum_{i in X} q_i(y),
     q_i(y) = e_i |c_i - y|^2 - a_i.
 
-To prove: f(X) >= t for all X that keep the rules on clusters, if there are any (`rules`): then so
+To prove: f(X) >= t for all X that keep the rules on clusters, if there are any (`limits`): then so
 do their subsets.
 
 With t <= 0, suppose there are sets below t; let X be one of least value, and of these one of the
@@ -20,7 +20,7 @@ fewest blocks, y = mean_X, E = e(X). Then
            below 0, so that a_i > 0 in any case.
 
 So blocks with a_i <= 0 are in no such X, and blocks i and j that are sqrt(a_i / e_i) +
-sqrt(a_j / e_j) or more apart are not both in X. `search` looks for X: for each block i, for
+sqrt(a_j / e_j) or more apart are not both in X. `sets` looks for X: for each block i, for
 the X whose first block is i in an order of the blocks in which few are near each block later on.
 
 Where the means are in three dimensions or fewer, `places` looks for X by its mean: f(X) is at least
@@ -36,7 +36,7 @@ rule, for less: leaving i out gives a set of at least t, and so changes f by mor
     (in)   e_i |c_i - y|^2 < (a_i + slack) (1 - e_i / E);  a_i > -slack, if i is all of X, too
 
 Where clusters have least sizes or weights, or listed sizes, or there are soft pairs, parts of a set
-may be none, or worth less, and none of that holds. Sets are looked at as a whole then (`rules`):
+may be none, or worth less, and none of that holds. Sets are looked at as a whole then (`limits`):
 all blocks are near each other, no rule but the bounds drops or chooses a block, and t may be above
 0.
 
@@ -58,14 +58,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernel.arithmetic import down, up
+from ..kernel.blocks import Blocks
 from ..kernel.evidence import AtStep, go_on
 from ..kernel.geometry import Contracted
 from ..kernel.rejection import Rejected
-from ..kernel.rules import Rules
 from .places import greatest_value
-from .problem import Marks, in_order
-from .scaled import ScaledPricing
-from .search import sets_below
+from .problem import CheckedPricing, Marks
+from .sets import sets_below
 
 MAX_NODES = 1_000_000
 """Nodes of the search, all of them together."""
@@ -75,11 +74,10 @@ FEWEST_BOXES, BOXES_OF_BLOCK = 20_000, 200
 
 def proven_least(
     contracted: Contracted,
-    adjacency: NDArray[np.bool_],
+    blocks: Blocks,
     prices: NDArray[np.float64],
     least: float,
     max_nodes: int = MAX_NODES,
-    rules: Rules = (),
     at_step: AtStep = go_on,
 ) -> float:
     """Return a proven lower bound on c(X) - prices(X), at most `least` and hardly less.
@@ -92,7 +90,6 @@ def proven_least(
 
     Parameters
     ----------
-    adjacency : (m, m) symmetric, the cannot-linked pairs
     prices : (m,) of any sign, at most 1e250 in absolute value, as `least`
     at_step : called between steps of the search; what it raises ends it
 
@@ -101,50 +98,45 @@ def proven_least(
     Rejected
         If a set is worth less, or the search takes more than `max_nodes` nodes; and boxes before.
     """
-    scaled, least = ScaledPricing.of(contracted, adjacency, prices, rules), float(least)
-    if scaled.whole is None:
+    problem, least = CheckedPricing.of(contracted, blocks, prices), float(least)
+    if problem.whole is None:
         least = min(least, 0.0)
-    if scaled.problem is None or least < -2.0 * scaled.total:
+    if not problem.m or least < -2.0 * problem.total:
         return least  # no set is worth less than minus all profits
-    stated = scaled.rescaled(least)
-    if stated <= 0.0 and (placed := scaled.placed()) is not None:
-        boxes = min(max_nodes, FEWEST_BOXES + BOXES_OF_BLOCK * scaled.problem.m)
-        greatest = greatest_value(placed, -stated, boxes, at_step)
-        if greatest == math.inf:
-            raise Rejected(f"a cluster is worth less than {least!r}")
-        if greatest is not None:
-            return min(least, down(scaled.in_units(-greatest)))
-    target = down(least - up(scaled.in_units(scaled.problem.margin(stated))))
-    ordered, _ = in_order(scaled.problem)
-    if next(sets_below(ordered, scaled.rescaled(target), max_nodes, at_step), None) is not None:
+    stated, greatest = problem.rescaled(least), None
+    if stated <= 0.0:
+        boxes = min(max_nodes, FEWEST_BOXES + BOXES_OF_BLOCK * problem.m)
+        greatest = greatest_value(problem, -stated, boxes, at_step)
+    if greatest == math.inf:
+        raise Rejected(f"a cluster is worth less than {least!r}")
+    if greatest is not None:
+        return min(least, down(problem.in_units(-greatest)))
+    target = down(least - up(problem.in_units(problem.margin(stated))))
+    if next(sets_below(problem, problem.rescaled(target), max_nodes, at_step), None) is not None:
         raise Rejected(f"a cluster is worth less than {least!r}")
     return target
 
 
 def clusters_below(
     contracted: Contracted,
-    adjacency: NDArray[np.bool_],
+    blocks: Blocks,
     prices: NDArray[np.float64],
     least: float,
     value: float,
     max_nodes: int,
     max_clusters: int,
-    rules: Rules = (),
     at_step: AtStep = go_on,
 ) -> Marks:
     """Return all sets X (t, m) of blocks that have c(X) - prices(X) < value.
 
-    They are non-empty, without a cannot-linked pair, and keep the rules; c is that of the points x^
-    of `Contracted`. Some that are worth hardly more are among them.
+    They are those of `proven_least`, as are the other parameters. Some that are worth hardly more
+    are among them.
 
     Parameters
     ----------
-    adjacency : (m, m) symmetric, the cannot-linked pairs
-    prices : (m,) of any sign, at most 1e250 in absolute value
     least : no set is worth less, not even where the next numbers above p_i - w_i are the
         profits, as `proven_least` proves it
     value : finite
-    at_step : called between steps of the search; what it raises ends it
 
     Raises
     ------
@@ -152,15 +144,13 @@ def clusters_below(
         If these are more than `max_clusters`, or the search takes more than `max_nodes` nodes.
     """
     slack = max(0.0, up(value - least))
-    scaled = ScaledPricing.of(contracted, adjacency, prices, rules, slack)
+    problem = CheckedPricing.of(contracted, blocks, prices, slack)
     found = [np.zeros((0, contracted.m), bool)]
-    if scaled.problem is None or value <= least:
+    if not problem.m or value <= least:
         return found[0]
-    ordered, places = in_order(scaled.problem)
-    below = up(scaled.rescaled(value))
-    for sets in sets_below(ordered, below, max_nodes, at_step):
+    for sets in sets_below(problem, up(problem.rescaled(value)), max_nodes, at_step):
         members = np.zeros((len(sets), contracted.m), bool)
-        members[:, scaled.kept[places]] = sets
+        members[:, problem.kept] = sets
         found.append(members)
         if sum(map(len, found)) > max_clusters:
             raise Rejected(f"more than {max_clusters} clusters are worth less than a limit")

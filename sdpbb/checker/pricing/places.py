@@ -1,27 +1,61 @@
 """Search for clusters of low value by the places of their means.
 
 All boxes of places, and sets of blocks with their mean there, are searched by branch and bound over
-many boxes at once (see `place_bounds`). A box is halved; but where its bound is mostly that of
-blocks that cannot be together, one of these is left out or chosen.
+many boxes at once. A box is halved; but where its bound is mostly that of blocks that cannot be
+together, one of these is left out or chosen.
+
+A box is: a place y in low <= y <= high, and the sets X of the package with their mean there that
+hold the blocks chosen and no others but open ones. With v_i(y) = a_i - e_i |c_i - y|^2,
+
+    -f(X) = sum of v_i(mean_X) over i in X <= max over y in the box of sum of v_i(y) over i in X.
+
+Of block i, low_i <= v_i(y) <= high_i is known from the nearest and the farthest place of the box.
+Open blocks are in cliques of which X holds one block at most. Let 1 be the block of a clique with
+the greatest high, and s >= 0 the greatest of the others, or 0. Whatever X holds of the clique, for
+any slope 0 <= b <= 1 it adds at most
+
+    b v_1(y) + g,    g = max((1 - b) high_1, s - b low_1)
+
+(the first if it is block 1, the second if not), and b is chosen such that the two are about equal.
+With b = 1 for the blocks chosen, c_i = m + u_i and y = m + e for the middle m of the box,
+
+    sum of v_i(y) <= sum of b_i (a_i - e_i |u_i|^2) + sum of g + sum over the coordinates j of
+        2 M_j e_j - W e_j^2,    W = sum of b_i e_i,  M = sum of b_i e_i u_i,
+
+which is greatest at e_j = M_j / W, or at an end of the box. Where clusters have to keep limits, the
+a_i of open blocks are less, and the sum of u R is added (`limits`); where they have least sizes,
+these are more, and what is paid for the size that is lacking is taken off (`limits`).
+
+Rounding. Each low_i and high_i is rounded outwards. With c blocks, l limits and half-widths r, sums
+are off by so many 2^-53: those of b a, b e |u|^2 and g by c + 12 + 4 l of themselves; M_j by c + 4
+of the sum of b e |u_j|, and so 2 M_j e_j by as many of sum of b e (u_j^2 + r_j^2); W e_j^2 by c + 2
+of W r_j^2; and the last steps by 20 of all of these. What least sizes add is off by c + 12 of
+itself. A block that is left out is worth nothing, or less where there are no least sizes.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from ..kernel.arithmetic import gamma
 from ..kernel.evidence import AtStep, go_on
 from ..kernel.rules import broken_by
-from .place_bounds import (
-    Boxes,
-    PlaceBounds,
-    PlacedBlocks,
-    bound_boxes,
-    greatest_of_cliques,
-    rounding_error,
-    within_reach,
-    worth_at,
+from .limits import reduced_profits
+from .problem import (
+    SLACK,
+    CheckedPricing,
+    Indices,
+    Nodes,
+    Reals,
+    Scope,
+    by_cliques,
+    indexed,
+    slopes_of_cliques,
+    stacked,
+    without_and_with,
 )
-from .problem import Indices, some
 
 MOST_DIMENSIONS = 3
 """Dimensions up to which places are searched."""
@@ -40,30 +74,59 @@ _EAGER = 0.25
 # 2,200 boxes, and 2,900 with 8 such blocks; 80,000 were too few where deciding began as soon as
 # halving took off no more than _TIED. 2,000 points in 20 clusters of at most 110 take 23,000.
 _TIED, _FEW_UNCLEAR = 1e-3, 4
+# In units in which the profits add up to 0.5 to 3; far above what underflows.
+_NEGLIGIBLE = 1e-40
+
+
+class PlaceBounds(NamedTuple):
+    """Bounds of s boxes; see the module.
+
+    value : (s,) upper bound on -f(X), but for rounding
+    rounding : (s,) by how much it may be below one at most
+    place : (s, d) where it is reached, about
+    n_unclear : (s,) open blocks that are worth something at some places of the box only
+    """
+
+    value: Reals
+    rounding: Reals
+    place: Reals
+    n_unclear: Indices
 
 
 def greatest_value(
-    placed: PlacedBlocks, target: float, max_boxes: int, at_step: AtStep = go_on
+    problem: CheckedPricing, target: float, max_boxes: int, at_step: AtStep = go_on
 ) -> float | None:
     """Return a number that is proven to be at least -f(X) for all sets X, and hardly above target.
 
     It is infinity if -f(X) of some X is above the target. None where it takes more boxes to tell,
-    or the blocks are not in few dimensions. X are the non-empty sets of blocks without a
-    cannot-linked pair that keep the rules.
+    where soft pairs tie the blocks, or these are not in few dimensions. X are the non-empty sets of
+    blocks without a cannot-linked pair that keep the rules.
 
     target : >= 0
     at_step : called between steps; what it raises ends the search
     """
-    d, means = placed.means.shape[1], placed.means
-    if not 1 <= d <= MOST_DIMENSIONS or not np.abs(means).max() <= _LARGEST:
+    means, whole = problem.means, problem.whole
+    if whole is not None and whole.tied.any():
+        return None
+    if not 1 <= means.shape[1] <= MOST_DIMENSIONS or not np.abs(means).max() <= _LARGEST:
         return None
     low, high = means.min(axis=0)[None], means.max(axis=0)[None]
     if (low == high).all():
         return None
-    chosen = np.zeros((1, len(means)), bool)
-    room = 4.0 * rounding_error(placed, len(means))
-    search = _PlaceSearch(target, room, max_boxes, at_step)
-    return search.run(placed, Boxes(low, high, chosen, ~chosen))
+    scope, order = _scope(problem, np.arange(problem.m))
+    chosen = np.zeros((1, len(order)), bool)
+    search = _PlaceSearch(target, 4.0 * rounding_error(scope), max_boxes, at_step)
+    return search.run(scope, Nodes(chosen, ~chosen, low, high))
+
+
+def _scope(problem: CheckedPricing, blocks: Indices) -> tuple[Scope, Indices]:
+    """Return the scope of some blocks with cliques of their own, and their order in it."""
+    order = clique = np.arange(len(blocks))
+    if problem.has_links:
+        linked = problem.linked[np.ix_(blocks, blocks)]
+        if linked.any():
+            order, clique = by_cliques(linked)
+    return Scope.of(problem, blocks[order], clique), order
 
 
 class _PlaceSearch:
@@ -75,61 +138,63 @@ class _PlaceSearch:
         self._at_step = at_step
         self._greatest = 0.0  # infinity once a set is above the target
 
-    def run(self, placed: PlacedBlocks, boxes: Boxes) -> float | None:
+    def run(self, scope: Scope, boxes: Nodes) -> float | None:
         """Return the greatest bound, or None after too many boxes."""
-        stack = [(placed, boxes)]
+        stack = [(scope, boxes)]
         while stack and self._greatest < np.inf:
             self._at_step()
-            placed, boxes = stack.pop()
+            scope, boxes = stack.pop()
             rows, count = boxes.open.shape
             if rows > 1 and rows * count > _BATCH:
                 # Neighbours stay together, so that few blocks matter to each part.
-                stack.append((placed, boxes.indexed(np.s_[rows // 2 :])))
-                stack.append((placed, boxes.indexed(np.s_[: rows // 2])))
+                stack.append((scope, indexed(boxes, np.s_[rows // 2 :])))
+                stack.append((scope, indexed(boxes, np.s_[: rows // 2])))
                 continue
             self._left -= rows
             if self._left < 0:
                 return None
-            boxes = within_reach(placed, boxes)
+            boxes = within_reach(scope, boxes)
             columns = np.flatnonzero((boxes.chosen | boxes.open).any(axis=0))
             if not len(columns):
                 continue
             if len(columns) < _SHARE * count:
-                placed, order = placed.select(columns)
-                boxes = boxes.with_columns(columns[order])
-            children = self._children(placed, boxes)
+                scope, order = _scope(scope.problem, scope.blocks[columns])
+                columns = columns[order]
+                chosen, still = boxes.chosen[:, columns], boxes.open[:, columns]
+                boxes = boxes._replace(chosen=chosen, open=still)
+            children = self._children(scope, boxes)
             if len(children.low):
-                stack.append((placed, children))
+                stack.append((scope, children))
         return self._greatest
 
-    def _children(self, placed: PlacedBlocks, boxes: Boxes) -> Boxes:
+    def _children(self, scope: Scope, boxes: Nodes) -> Nodes:
         """Return the parts of the boxes that may hold a set above the target."""
-        bounds = bound_boxes(placed, boxes)
+        bounds = bound_boxes(scope, boxes)
         # What is right is proven: a set at the target is bounded with its rounding.
         above = bounds.value + bounds.rounding
         done = above <= self._target + 3.0 * np.minimum(bounds.rounding, self._room)  # not for nan
-        behind = above[done]
-        self._greatest = max(self._greatest, float(behind.max(initial=0.0)))
-        boxes, bounds = boxes.indexed(~done), bounds.indexed(~done)
-        block = self._undecided(placed, boxes, bounds)
-        parts = _halved(boxes)
+        self._greatest = max(self._greatest, float(above[done].max(initial=0.0)))
+        boxes, bounds = indexed(boxes, ~done), indexed(bounds, ~done)
+        block = self._undecided(scope, boxes, bounds)
         by_block = block >= 0
-        if by_block.any():
-            split = _split(placed, boxes.indexed(by_block), block[by_block])
-            parts = parts.indexed(np.repeat(~by_block, 2)).beside(split)
-        return parts
+        if not by_block.any():
+            return _halved(boxes)
+        linked, block = scope.linked, block[by_block]
+        allowed = None if linked is None else ~linked[block]
+        split = without_and_with(indexed(boxes, by_block), block, allowed)
+        return stacked([_halved(indexed(boxes, ~by_block)), *split])
 
-    def _undecided(self, placed: PlacedBlocks, boxes: Boxes, bounds: PlaceBounds) -> Indices:
+    def _undecided(self, scope: Scope, boxes: Nodes, bounds: PlaceBounds) -> Indices:
         """Return the block (s,) to split each box by; -1 where it is to be halved.
 
         At the best place the blocks of a box are bounded alone, without others. Where that is well
         above the target, though these blocks cannot be together, halving the box does not help.
         """
-        own, profits, paid, _ = worth_at(placed, boxes, bounds.place)
-        values = own - (placed.profits - profits)
+        own, profits, paid, _ = worth_at(scope, boxes, bounds.place)
+        values = own - (scope.profits - profits)
         here = np.where(boxes.open, np.maximum(values, 0.0), 0.0)
         there = np.where(boxes.chosen, own, 0.0).sum(axis=1)
-        there += greatest_of_cliques(placed, here) + paid
+        there += greatest_of_cliques(scope, here) + paid
         block = np.full(len(there), -1)
         excess = there - self._target
         is_tied = (paid != 0.0) & (excess > -_TIED * self._target)
@@ -139,18 +204,21 @@ class _PlaceSearch:
             return block
         wanted, here, still = boxes.chosen[rows] | (here[rows] > 0.0), here[rows], boxes.open[rows]
         clashing = np.zeros_like(wanted)
-        if placed.linked is not None:
-            clashing = wanted & (wanted @ placed.links > 0.0)
-        clash, broken = some(clashing), broken_by(placed.rules, wanted)
-        if placed.whole is not None:
-            broken |= ~placed.whole.allow(wanted, np.zeros_like(wanted))
+        if scope.linked is not None:
+            clashing = wanted & (wanted @ scope.linked.astype(np.float64) > 0.0)
+        clash = np.asarray(clashing.any(axis=1))
+        broken = broken_by(scope.rules, wanted)
+        if scope.whole is not None:
+            broken |= ~scope.whole.allow(wanted, np.zeros_like(wanted))
         above = np.where(wanted, own[rows], 0.0).sum(axis=1) > self._target + bounds.rounding[rows]
         if (above & ~clash & ~broken).any():
             self._greatest = np.inf
         # Of blocks that clash, or are too many, the best one; where that is paid for, the one at
         # the edge of what is worth it.
         best = np.where(still & wanted & (clashing | ~clash[:, None]), here, -np.inf)
-        edge = np.where(still & (profits != placed.profits)[rows], -np.abs(values[rows]), -np.inf)
+        edge = np.where(
+            still & np.not_equal(profits, scope.profits)[rows], -np.abs(values[rows]), -np.inf
+        )
         is_paid = (paid[rows] != 0.0) & ~clash
         score = np.where(is_paid[:, None], edge, best)
         can_be = np.isfinite(score.max(axis=1)) & (clash | broken | is_paid)
@@ -158,24 +226,114 @@ class _PlaceSearch:
         return block
 
 
-def _halved(boxes: Boxes) -> Boxes:
+def _halved(boxes: Nodes) -> Nodes:
     """Return the halves of boxes, one beside the other, along their longest sides."""
     rows = np.arange(len(boxes.low))
     side = (boxes.high - boxes.low).argmax(axis=1)
     middle = 0.5 * (boxes.low[rows, side] + boxes.high[rows, side])
-    halves = boxes.indexed(np.repeat(rows, 2))
+    halves = indexed(boxes, np.repeat(rows, 2))
     halves.high[2 * rows, side] = middle
     halves.low[2 * rows + 1, side] = middle
     return halves
 
 
-def _split(placed: PlacedBlocks, boxes: Boxes, block: Indices) -> Boxes:
-    """Return two children of each box: without an open block (s,), and with it."""
-    rows = np.arange(len(block))
-    still = boxes.open.copy()
-    still[rows, block] = False
-    chosen = boxes.chosen.copy()
-    chosen[rows, block] = True
-    allowed = still if placed.linked is None else still & ~placed.linked[block]
-    without = boxes._replace(open=still)
-    return without.beside(boxes._replace(chosen=chosen, open=allowed))
+def within_reach(scope: Scope, boxes: Nodes) -> Nodes:
+    """Return the boxes without open blocks that break a rule or are worth nothing there.
+
+    Those whose chosen blocks break a rule, or are worth less than nothing, are left out: a set of
+    least f has no such block, as it would be worth more without. Where there are least sizes, it
+    may, and the boxes are left out that have too few blocks.
+    """
+    boxes = scope.within_limits(boxes)
+    if scope.whole is not None:
+        return boxes
+    high = scope.profits - scope.weights * _squares(scope, boxes)[0]
+    boxes = boxes._replace(open=boxes.open & (high > 0.0))
+    return indexed(boxes, ~(boxes.chosen & (high < 0.0)).any(axis=1))
+
+
+def bound_boxes(scope: Scope, boxes: Nodes) -> PlaceBounds:
+    """Return bounds of boxes."""
+    e, a, n_rules = scope.weights, scope.profits, len(scope.rules)
+    middle = 0.5 * (boxes.low + boxes.high)
+    half = np.maximum(boxes.high - middle, middle - boxes.low) * (1.0 + SLACK)
+    profits, paid = np.broadcast_to(a, boxes.open.shape), np.zeros(len(boxes.open))
+    further = paid
+    if n_rules:
+        _, profits, paid, further = worth_at(scope, boxes, middle)
+    near, far = _squares(scope, boxes)
+    room = SLACK * (1.0 + n_rules) * (np.abs(a) + np.maximum(profits - a, 0.0))
+    high = np.where(boxes.open, profits + room - e * near, 0.0)
+    low = profits - room - e * far
+    still = boxes.open & (high > 0.0)
+    least = np.where(still, -high, 0.0)
+    cliques = slopes_of_cliques(scope.starts, scope.clique, still, least, -low)
+    added = -cliques.added
+    share = boxes.chosen + np.where(cliques.is_first, cliques.slope, 0.0)
+    profits = np.where(boxes.chosen, a, profits)
+    weights = share * e
+    weight = weights.sum(axis=1)
+    scale = (share * np.abs(a)).sum(axis=1) + added + np.abs(paid) + further
+    value = (share * profits).sum(axis=1) + added + paid
+    place = np.empty_like(middle)
+    for j, x in enumerate(scope.problem.means[scope.blocks].T):
+        offsets = x - middle[:, j, None]
+        squares = (weights * np.square(offsets)).sum(axis=1)
+        moment, reach = (weights * offsets).sum(axis=1), weight * half[:, j]
+        centre = np.divide(moment, weight, out=np.zeros_like(moment), where=weight > 0.0)
+        size = np.abs(moment)
+        inner = size <= reach
+        value += np.where(inner, size * np.abs(centre), (2.0 * size - reach) * half[:, j]) - squares
+        scale += squares + reach * half[:, j]
+        place[:, j] = middle[:, j] + np.clip(centre, -half[:, j], half[:, j])
+    error = rounding_error(scope)
+    n_unclear = (boxes.open & (low < 0.0) & (high > 0.0)).sum(axis=1)
+    return PlaceBounds(value, error * scale + _NEGLIGIBLE, place, n_unclear)
+
+
+def rounding_error(scope: Scope) -> float:
+    """Return the relative error of the sums over the blocks in a bound."""
+    return gamma(4.0 * (len(scope.blocks) + len(scope.rules)) + 100.0)
+
+
+def worth_at(scope: Scope, boxes: Nodes, place: Reals) -> tuple[Reals, Reals, Reals, Reals]:
+    """Return about what blocks of boxes are worth at a place of each.
+
+    (s, c) a_i - e_i |c_i - y|^2; the profits (s, c) in place of a for limits; sums u R, (s,), less
+    what is paid for sizes that are lacking; and what errors of that are in proportion to, (s,).
+
+    place : (s, d)
+    """
+    a = scope.profits
+    values = np.broadcast_to(a, boxes.open.shape)
+    for j, x in enumerate(scope.problem.means[scope.blocks].T):
+        values = values - scope.weights * np.square(x - place[:, j, None])
+    none = np.zeros(len(values))
+    if not scope.rules:
+        return values, np.broadcast_to(a, values.shape), none, none
+    gained = np.where(boxes.open, -values, 0.0)
+    profits, paid = reduced_profits(scope.rules, a, boxes.chosen, boxes.open, gained)
+    if scope.whole is None:
+        return values, profits, paid, none
+    # Not both, which would differ by less than either: where a limit takes off, nothing lacks.
+    raised, added, further = scope.whole.raised(a, boxes.chosen, boxes.open, gained)
+    is_full = paid > 0.0
+    profits = np.where(is_full[:, None], profits, raised)
+    return values, profits, np.where(is_full, paid, -added), np.where(is_full, 0.0, further)
+
+
+def greatest_of_cliques(scope: Scope, values: Reals) -> Reals:
+    """Return the sum (s,) of the greatest of the values (s, c) >= 0 of each clique."""
+    if len(scope.starts) < values.shape[1]:
+        values = np.maximum.reduceat(values, scope.starts, axis=1)
+    return np.asarray(values.sum(axis=1))
+
+
+def _squares(scope: Scope, boxes: Nodes) -> tuple[Reals, Reals]:
+    """Return |c_i - y|^2 for the nearest and the farthest place of each box, rounded outwards."""
+    near, far = np.zeros(boxes.open.shape), np.zeros(boxes.open.shape)
+    for j, x in enumerate(scope.problem.means[scope.blocks].T):
+        below, above = x - boxes.low[:, j, None], boxes.high[:, j, None] - x
+        far += np.square(np.maximum(below, above))
+        near += np.square(np.minimum(np.minimum(below, above), 0.0))
+    return near * (1.0 - SLACK), far * (1.0 + SLACK)

@@ -1,16 +1,20 @@
-"""Pricing problem of the checker: all blocks, and those that matter to nodes."""
+"""Pricing problem of a node, in units in which nothing overflows, and what its searches share."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernel.arithmetic import UNIT_ROUNDOFF, gamma
-from ..kernel.rules import Rules, selected
-from .rules import Whole
+from ..kernel.arithmetic import UNIT_ROUNDOFF, gamma, up
+from ..kernel.blocks import Blocks
+from ..kernel.geometry import Contracted
+from ..kernel.rules import Rules, broken_by, broken_with, over_blocks
+from .limits import Whole
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -20,6 +24,7 @@ SLACK = 16.0 * UNIT_ROUNDOFF
 """Relative error of a few operations: what is rounded up is multiplied by 1 + SLACK."""
 
 _MARGIN = 4.5  # twice two, and a little
+_LEAST_PROFIT = 1e-250
 
 FAR = 1e4
 """A squared distance at which two blocks cannot be near a third."""
@@ -27,19 +32,21 @@ FAR = 1e4
 
 @dataclass(frozen=True, eq=False)
 class CheckedPricing:
-    """Pricing problem of the checker: blocks of weights e, means c and profits a > -slack.
+    """Pricing problem of a node: blocks of weights e, means c and profits a > -slack.
 
-    Sets X of low value are looked for (see the package), in units in which the a + slack add up to
-    less than 3.
+    Sets X of low value are looked for (see the package). Profits, slack and squares are in units of
+    4^-exponent, in which the a + slack add up to less than 3.
 
+    kept : (m,) its blocks; others are in no such X
+    total : at least the sum of all positive profits, about, in units of the data
     weights, profits : (m,), as they are: of other profits, these are at least as large
+    means : (m, d) in units of 2^-exponent
     slack : >= 0, how far above the least value X may be
     reach : (m,) at least sqrt((a_i + slack) / e_i), within which the mean of X is for i in X
     squares : (m, m) squared distances of the means, off by gamma_(d+4) of that, or FAR if that is
         less: blocks of a node are all near one, so that theirs are below 65
     near : (m, m) pairs that the distance does not keep from being in X together; not i with i
     linked : (m, m) the cannot-links
-    together : (m, m) near and not linked
     error : relative, gamma_n for n = 4 s + d + 100, s the most blocks that are near one and that:
         in the sums of a node all other terms are 0; n is 4 more for each rule
     rules : of clusters, besides the cannot-links
@@ -49,67 +56,88 @@ class CheckedPricing:
         and squares are what they are
     """
 
+    kept: Indices
+    exponent: int
+    total: float
     weights: Reals
     profits: Reals
+    means: Reals
     slack: float
     reach: Reals
     squares: Reals
     near: Marks
     linked: Marks
-    together: Marks
     error: float
     rules: Rules
     span: Reals
-    whole: Whole | None = None
+    whole: Whole | None
 
     @classmethod
     def of(
-        cls,
-        weights: Reals,
-        means: Reals,
-        profits: Reals,
-        linked: Marks,
-        exponent: int,
-        slack: float = 0.0,
-        rules: Rules = (),
-        whole: Whole | None = None,
+        cls, contracted: Contracted, blocks: Blocks, prices: Reals, slack: float = 0.0
     ) -> CheckedPricing:
-        """Return the problem with the means (m, d) multiplied by 2^exponent, a power of two.
+        """Return the problem of a node, at prices (m,) of its blocks.
 
-        Profits and slack are multiplied by its square.
+        slack : how far above the least value sets may be, in units of the data
+
+        Profits are the next numbers above p_i - w_i, twice where they are rounded twice.
         """
-        m, d = means.shape
-        squares = np.zeros((m, m))
-        reach = span = np.full(m, np.inf)
+        n, kept = contracted.m, np.arange(contracted.m)
+        adjacency, rules = blocks.adjacency, blocks.block_rules
+        tied, shares = np.zeros((n, n)), np.zeros(n)
+        if contracted.soft is not None:
+            soft = contracted.soft.prices(adjacency | contracted.across, 0)
+            tied = soft.cannot - soft.must
+            shares = 0.5 * soft.must.sum(axis=1) * (1.0 - gamma(n + 8.0))
+        whole = Whole.of(tied, rules)
+        profits = prices - contracted.scatter  # rounded once: of the right sign
+        if whole is None:
+            profits = np.where(profits == 0.0, 0.0, np.nextafter(profits, np.inf))
+            kept = np.flatnonzero(profits > -slack)
+            total = math.fsum(np.abs(profits[kept])) + len(kept) * slack
+        else:
+            profits = np.nextafter(np.nextafter(profits, np.inf) - shares, np.inf)
+            total, slack = math.fsum(np.abs(profits)) + math.fsum(np.abs(tied).ravel()), 0.0
+        exponent = -(math.frexp(total or 1.0)[1] // 2)
+        a, e = np.ldexp(profits[kept], 2 * exponent), contracted.weights[kept]
+        if whole is None:
+            a = np.where(a > 0.0, np.maximum(a, _LEAST_PROFIT), a)
+        else:
+            whole = Whole(np.ldexp(tied, 2 * exponent), whole.measures)
+        slack = up(math.ldexp(slack, 2 * exponent) + n * _LEAST_PROFIT) if slack else 0.0
+        m, d = len(kept), contracted.means.shape[1]
+        squares, reach, span = np.zeros((m, m)), np.full(m, np.inf), np.full(m, np.inf)
+        near = ~np.eye(m, dtype=np.bool_)
         with np.errstate(over="ignore"):  # what is infinite is not near
-            for x in means.T:
+            for x in contracted.means[kept].T:
                 squares += np.square(np.ldexp(x[:, None] - x, exponent))
+            means = np.ldexp(contracted.means[kept], exponent)
             if whole is None:
-                reach = np.sqrt((profits + slack) / weights) * (1.0 + SLACK)
-            both = np.square(reach[:, None] + reach) * (1.0 + SLACK)
-            near = ~(squares * (1.0 - gamma(d + 8.0)) >= both)
-        np.fill_diagonal(near, False)
+                reach = np.sqrt((a + slack) / e) * (1.0 + SLACK)
+                both = np.square(reach[:, None] + reach) * (1.0 + SLACK)
+                near &= ~(squares * (1.0 - gamma(d + 8.0)) >= both)
         if whole is None:
             squares = np.minimum(squares, FAR)
-            most = 1 + int(near.sum(axis=1).max())
+            most = 1 + int(near.sum(axis=1).max(initial=0))
             error = gamma(4.0 * (most + len(rules)) + d + 100.0)
         else:
-            near = ~np.eye(m, dtype=np.bool_)
             error = gamma(8.0 * (m + len(rules)) + d + 200.0)
             # The mean of a set is among its blocks.
             span = np.sqrt(squares.max(axis=1)) * (1.0 + error)
-        together = near & ~linked
         return cls(
-            weights,
-            profits,
+            kept,
+            exponent,
+            total,
+            e,
+            a,
+            means,
             slack,
             reach,
             squares,
             near,
-            linked,
-            together,
+            adjacency[np.ix_(kept, kept)],
             error,
-            rules,
+            over_blocks(rules, _places(kept, n)),
             span,
             whole,
         )
@@ -117,13 +145,31 @@ class CheckedPricing:
     @property
     def m(self) -> int:
         """Number of blocks."""
-        return len(self.weights)
+        return len(self.kept)
 
-    @property
+    @cached_property
+    def together(self) -> Marks:
+        """Pairs of blocks (m, m) that may share a set."""
+        return self.near & ~self.linked
+
+    @cached_property
+    def has_links(self) -> bool:
+        """True if there are cannot-links."""
+        return bool(self.linked.any())
+
+    @cached_property
     def terms(self) -> Reals:
         """Bounds |a| + slack on the terms of a sum over blocks, (m,), soft pairs among them."""
         terms = np.abs(self.profits) + self.slack
         return terms if self.whole is None else terms + np.abs(self.whole.tied).sum(axis=1)
+
+    def rescaled(self, value: float) -> float:
+        """Return a value of the data in the units of the problem."""
+        return math.ldexp(value, 2 * self.exponent)
+
+    def in_units(self, value: float) -> float:
+        """Return a value of the problem in units of the data."""
+        return math.ldexp(value, -2 * self.exponent)
 
     def margin(self, least: float) -> float:
         """Return by how much a least value is lowered to be proven where it is right.
@@ -135,99 +181,85 @@ class CheckedPricing:
             return _MARGIN * self.error * float((self.profits + self.near @ self.profits).max())
         return 4.0 * _MARGIN * self.error * (float(self.terms.sum()) + abs(least))
 
-    def select(self, blocks: Indices) -> CheckedPricing:
-        """Return the problem of some blocks only, in their order."""
-        pairs = np.ix_(blocks, blocks)
-        return CheckedPricing(
-            self.weights[blocks],
-            self.profits[blocks],
-            self.slack,
-            self.reach[blocks],
-            self.squares[pairs],
-            self.near[pairs],
-            self.linked[pairs],
-            self.together[pairs],
-            self.error,
-            selected(self.rules, blocks),
-            self.span[blocks],
-            None if self.whole is None else self.whole.select(blocks),
-        )
-
-
-def in_order(problem: CheckedPricing) -> tuple[CheckedPricing, Indices]:
-    """Return the problem in another order, and the block at each place.
-
-    First comes the one which can share a set with the fewest, then of the others the one which can
-    with the fewest of them, and so on.
-    """
-    degree = problem.together.sum(axis=1)
-    order = []
-    for _ in range(problem.m):
-        block = int(degree.argmin())
-        order.append(block)
-        degree -= problem.together[block]
-        degree[block] = 2 * problem.m
-    places = np.array(order, dtype=np.intp)
-    return problem.select(places), places
-
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Restriction of the pricing problem to the c blocks that matter to some nodes.
-
-    Those of a clique stand side by side.
+    """The c blocks of a problem that matter to some nodes; those of a clique stand side by side.
 
     blocks : (c,) their numbers
-    problem : of them only
-    clique : (c,) non-decreasing numbers of cliques from 0 on: no X holds two blocks of one
+    clique : (c,) numbers of cliques from 0 on, in ascending order: no X holds two blocks of one
     starts : where each begins
     """
 
-    blocks: Indices
     problem: CheckedPricing
+    blocks: Indices
     clique: Indices
     starts: Indices
 
     @classmethod
-    def of(cls, problem: CheckedPricing, blocks: Indices, clique: Indices | None = None) -> Scope:
-        """Return the scope of blocks with cliques (c,).
-
-        Without any given, cliques are looked for.
-        """
-        chosen = problem.select(blocks)
-        if clique is None:
-            apart = ~chosen.together
-            np.fill_diagonal(apart, False)
-            clique = clique_numbers(apart)
-            order = np.argsort(clique, kind="stable")
-            return cls.of(problem, blocks[order], clique[order])
+    def of(cls, problem: CheckedPricing, blocks: Indices, clique: Indices) -> Scope:
+        """Return the scope of blocks with ascending numbers (c,) of their cliques."""
         first = np.concatenate([[True], clique[1:] != clique[:-1]])
-        return cls(blocks, chosen, np.cumsum(first) - 1, np.flatnonzero(first))
+        return cls(problem, blocks, np.cumsum(first) - 1, np.flatnonzero(first))
 
-    def select(self, columns: Indices, whole: CheckedPricing) -> Scope:
-        """Return the scope of some of its blocks, by their position."""
-        return Scope.of(whole, self.blocks[columns], self.clique[columns])
+    @cached_property
+    def weights(self) -> Reals:
+        return self.problem.weights[self.blocks]
+
+    @cached_property
+    def profits(self) -> Reals:
+        return self.problem.profits[self.blocks]
+
+    @cached_property
+    def squares(self) -> Reals:
+        return self.problem.squares[np.ix_(self.blocks, self.blocks)]
+
+    @cached_property
+    def together(self) -> Marks:
+        return self.problem.together[np.ix_(self.blocks, self.blocks)]
+
+    @cached_property
+    def linked(self) -> Marks | None:
+        """Cannot-links (c, c); None if there are none."""
+        if not self.problem.has_links:
+            return None
+        linked = self.problem.linked[np.ix_(self.blocks, self.blocks)]
+        return linked if linked.any() else None
+
+    @cached_property
+    def rules(self) -> Rules:
+        return over_blocks(self.problem.rules, _places(self.blocks, self.problem.m))
+
+    @cached_property
+    def whole(self) -> Whole | None:
+        return None if self.problem.whole is None else self.problem.whole.select(self.blocks)
+
+    def within_limits(self, nodes: Nodes) -> Nodes:
+        """Return the nodes whose blocks keep the rules, less what breaks them with the chosen."""
+        kept = np.ones(len(nodes.chosen), np.bool_)
+        if self.rules:
+            kept = ~broken_by(self.rules, nodes.chosen)
+            nodes = nodes._replace(open=nodes.open & ~broken_with(self.rules, nodes.chosen))
+        if self.whole is not None:
+            kept &= self.whole.allow(nodes.chosen, nodes.open)
+        return nodes if kept.all() else indexed(nodes, kept)
 
 
-def clique_numbers(apart: Marks) -> Indices:
-    """Return the number of a clique for each vertex (m,) of a graph without loops, greedily.
+class Nodes(NamedTuple):
+    """Search nodes as arrays, a row for each of s nodes: blocks, and where the mean y of X is.
 
-    Vertices come by decreasing degree, each into the first clique all of which it is adjacent to.
-    The engine has a function of its own on purpose (`sdpbb.bounds.lagrangian.sets.problem`).
+    chosen, open : (s, c) blocks in X, blocks that may be
+    low, high : (s, c) bounds on the distances of y from blocks; or (s, d) on its coordinates
     """
-    number = np.empty(len(apart), dtype=np.intp)
-    common = np.ones((len(apart), len(apart)), dtype=np.bool_)  # adjacent to all of a clique
-    count = 0
-    for vertex in np.argsort(-apart.sum(axis=1), kind="stable").tolist():
-        clique = int(common[: count + 1, vertex].argmax())
-        count = max(count, clique + 1)
-        number[vertex] = clique
-        common[clique] &= apart[vertex]
-    return number
+
+    chosen: Marks
+    open: Marks
+    low: Reals
+    high: Reals
 
 
 class CliqueSlopes(NamedTuple):
-    """Slopes of cliques of open blocks, of which a set holds one block at most; see `bounds`.
+    """Slopes of cliques of open blocks, of which a set holds one block at most; see `sets`.
 
     is_first : (s, c) whether an open block has the least l of its clique
     slope, constant : (s, c) b and g of the clique of each block
@@ -238,6 +270,51 @@ class CliqueSlopes(NamedTuple):
     slope: Reals
     constant: Reals
     added: Reals
+
+
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
+
+
+def indexed(values: Arrays, index: Any) -> Arrays:
+    """Index all arrays alike, by rows or columns."""
+    arrays: Any = (indexed(x, index) if isinstance(x, tuple) else x[index] for x in values)
+    return type(values)(*arrays)
+
+
+def stacked(parts: list[Nodes]) -> Nodes:
+    """Return the nodes of several parts."""
+    return Nodes(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def without_and_with(nodes: Nodes, block: Indices, allowed: Marks | None) -> tuple[Nodes, Nodes]:
+    """Return two children of each node: without an open block (s,), and with it.
+
+    allowed : (s, c) blocks that may be in X with it; None for all
+    """
+    rows = np.arange(len(block))
+    still, chosen = nodes.open.copy(), nodes.chosen.copy()
+    still[rows, block], chosen[rows, block] = False, True
+    beside = still if allowed is None else still & allowed
+    return nodes._replace(open=still), nodes._replace(chosen=chosen, open=beside)
+
+
+def by_cliques(apart: Marks) -> tuple[Indices, Indices]:
+    """Return an order of the vertices of a graph (m, m), and the cliques (m,) in that order.
+
+    The graph has no loops. Cliques are found greedily: vertices come by decreasing degree, each
+    into the first clique all of which it is adjacent to.
+    The engine has a function of its own on purpose (`sdpbb.bounds.lagrangian.sets.problem`).
+    """
+    number = np.empty(len(apart), dtype=np.intp)
+    common = np.ones((len(apart), len(apart)), dtype=np.bool_)  # adjacent to all of a clique
+    count = 0
+    for vertex in np.argsort(-apart.sum(axis=1), kind="stable").tolist():
+        clique = int(common[: count + 1, vertex].argmax())
+        count = max(count, clique + 1)
+        number[vertex] = clique
+        common[clique] &= apart[vertex]
+    order = np.argsort(number, kind="stable")
+    return order, number[order]
 
 
 def slopes_of_cliques(
@@ -270,6 +347,8 @@ def slopes_of_cliques(
     return CliqueSlopes(is_first, slope, constant, added)
 
 
-def some(marks: Marks) -> Marks:
-    """Return whether any of the marks (s, c) is set, (s,)."""
-    return np.asarray(marks.any(axis=1))
+def _places(blocks: Indices, m: int) -> Indices:
+    """Return the place of each of m blocks among some of them, -1 of others."""
+    places = np.full(m, -1)
+    places[blocks] = np.arange(len(blocks))
+    return places

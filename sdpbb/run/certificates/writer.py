@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.certified import FixingProof
-from sdpbb.checker.kernel import archive, log
+from sdpbb.checker.kernel import archive
 from sdpbb.checker.kernel.arithmetic import sum_down
 from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.certificate import LOG, lines
 from sdpbb.checker.kernel.evidence import Evidence, Scatter
-from sdpbb.checker.kernel.subsets import parts_of
 from sdpbb.checker.kernel.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
@@ -102,7 +102,7 @@ def certificate_arrays(
     of_subsets = None if subsets is None else _value(subsets)
     if subsets is not None and of_subsets is not None and of_subsets >= target:
         target = of_subsets
-        parts = parts_of(stated, [subset.rows.astype(np.int64) for subset in subsets])
+        parts = stated.parts([subset.rows.astype(np.int64) for subset in subsets])
         for subset, part in zip(subsets, parts, strict=True):
             steps.add((["subset"], {"rows": subset.rows}))
             steps.add_tree(subset.proof, part.root, subset.equal)
@@ -128,7 +128,7 @@ def certificate_arrays(
         "cost": cost,
         "lower_bound": target if math.isfinite(target) else None,
     }
-    return [(log.LOG, log.lines(claim, steps.steps)), *arrays, *steps.arrays]
+    return [(LOG, lines(claim, steps.steps)), *arrays, *steps.arrays]
 
 
 def _value(subsets: Sequence[SubsetProof]) -> float:

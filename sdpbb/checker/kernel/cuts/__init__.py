@@ -20,7 +20,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..log import StepArrays, fields, items
+from ..certificate import StepArrays, fields, items
 from ..rejection import Rejected
 from .capacities import SetCliques, Sets
 from .inequalities import CutSums, Group, Inequalities, NodeFacts, Reals

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..archive import NUMBERS
 from ..arithmetic import sum_up
-from ..log import whole, word
+from ..certificate import whole, word
 from ..rejection import Rejected
 from ..sizes import SizeLimits
 from ..soft import SoftPrices

@@ -49,7 +49,7 @@ import numpy as np
 
 from ..archive import NUMBERS
 from ..arithmetic import down
-from ..log import fields, items, number, whole
+from ..certificate import fields, items, number, whole
 from ..rejection import Rejected
 from ..sizes import SizeLimits
 from .inequalities import (

@@ -31,7 +31,7 @@ weight, and for both at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,18 +104,14 @@ class Whole:
     measures: tuple[Measure, ...]
 
     @classmethod
-    def of(cls, tied: Reals | None, rules: Rules, m: int) -> Whole | None:
+    def of(cls, tied: Reals, rules: Rules) -> Whole | None:
         """Return what there is to look at; None if parts of sets are sets, and worth no less."""
         measures = tuple(measures_of_whole(rules))
-        if tied is not None and not tied.any():
-            tied = None
-        if not measures and tied is None:
-            return None
-        return cls(np.zeros((m, m)) if tied is None else tied, measures)
+        return cls(tied, measures) if measures or tied.any() else None
 
     def select(self, blocks: NDArray[np.intp]) -> Whole:
         """Return the same of some blocks only, in their order."""
-        measures = tuple(measure.select(blocks) for measure in self.measures)
+        measures = tuple(replace(each, values=each.values[blocks]) for each in self.measures)
         return Whole(self.tied[np.ix_(blocks, blocks)], measures)
 
     def allow(self, chosen: Marks, still: Marks) -> Marks:
