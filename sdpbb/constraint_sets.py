@@ -23,6 +23,7 @@ None, nan, "") take no part.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -325,27 +326,20 @@ def _check_size(name: str, value: str, number: int) -> None:
 
 
 def _drawn(n: int, number: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw different pairs i < j of 0..n-1, (number, 2), sorted.
-
-    Pairs are drawn until there are enough different ones, of which the superfluous are dropped at
-    random.
-    """
+    """Draw different pairs i < j of 0..n-1, (number, 2), sorted."""
     total = n * (n - 1) // 2
     if 2 * number > total:  # what is left out is drawn instead
         i, j = np.triu_indices(n, 1)
         kept = np.ones(total, dtype=bool)
         kept[rng.choice(total, total - number, replace=False)] = False
         return np.column_stack([i[kept], j[kept]])
-    codes = np.empty(0, np.int64)
-    while len(codes) < number:
-        missing = number - len(codes)
-        first = rng.integers(n, size=missing + missing // 8 + 8)
-        second = rng.integers(n - 1, size=len(first))
+
+    def draw(size: int) -> NDArray[np.int64]:
+        first, second = rng.integers(n, size=size), rng.integers(n - 1, size=size)
         second += second >= first
-        drawn = np.minimum(first, second) * n + np.maximum(first, second)
-        codes = np.unique(np.concatenate([codes, drawn]))
-    codes = np.sort(rng.choice(codes, number, replace=False))
-    return np.column_stack(np.divmod(codes, n))
+        return np.minimum(first, second) * n + np.maximum(first, second)
+
+    return _pairs_of(_distinct(draw, number), number, n, rng)
 
 
 def _drawn_of_kind(
@@ -355,62 +349,63 @@ def _drawn_of_kind(
 
     labels : (n,) 0, 1, ...
     """
-    kind = _PairsOfKind.of(labels, same)
+    codes_of = _pairs_of_kind(labels, same)
     if 2 * number > total:
-        codes = kind.codes(np.arange(2 * total))
+        codes = np.unique(codes_of(np.arange(2 * total)))
     else:
-        codes = np.empty(0, np.int64)
-        while len(codes) < number:
-            missing = number - len(codes)
-            drawn = kind.codes(rng.integers(2 * total, size=missing + missing // 8 + 8))
-            codes = np.unique(np.concatenate([codes, drawn]))
-    codes = np.sort(rng.choice(np.unique(codes), number, replace=False))
-    return np.column_stack(np.divmod(codes, max(len(labels), 1)))
+        codes = _distinct(lambda size: codes_of(rng.integers(2 * total, size=size)), number)
+    return _pairs_of(codes, number, max(len(labels), 1), rng)
 
 
-class _PairsOfKind(NamedTuple):
-    """Ordered pairs of points with the same label, or with different ones, by number.
+def _distinct(draw: Callable[[int], NDArray[np.int64]], number: int) -> NDArray[np.int64]:
+    """Draw until there are enough different codes of pairs; return them in order."""
+    codes = np.empty(0, np.int64)
+    while len(codes) < number:
+        missing = number - len(codes)
+        codes = np.unique(np.concatenate([codes, draw(missing + missing // 8 + 8)]))
+    return codes
 
-    There is no list of them.
 
-    order : (n,) the points, class by class
-    start, size : (n,) where the class of each of them begins in order, and how large it is
-    ends : (n,) how many pairs begin with a point up to this one
+def _pairs_of(
+    codes: NDArray[np.int64], number: int, n: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return some of the pairs whose codes are i n + j, drawn at random, (number, 2), sorted."""
+    kept = np.sort(rng.choice(codes, number, replace=False))
+    return np.column_stack(np.divmod(kept, n))
+
+
+def _pairs_of_kind(
+    labels: NDArray[np.intp], same: bool
+) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return the function of numbers that are codes i n + j of pairs i < j of a kind.
+
+    It numbers the ordered pairs with the same label, or with different ones, class by class: there
+    is no list of them.
     """
+    order = np.argsort(labels, kind="stable")
+    size = np.bincount(labels)[labels[order]]  # of the class of each point in this order
+    start = np.searchsorted(labels[order], labels[order])
+    partners = size - 1 if same else len(labels) - size
+    ends = np.cumsum(partners)
 
-    same: bool
-    order: NDArray[np.intp]
-    start: NDArray[np.intp]
-    size: NDArray[np.intp]
-    ends: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, labels: NDArray[np.intp], same: bool) -> _PairsOfKind:
-        order = np.argsort(labels, kind="stable")
-        size = np.bincount(labels)[labels[order]]
-        start = np.searchsorted(labels[order], labels[order])
-        partners = size - 1 if same else len(labels) - size
-        return cls(same, order, start, size, np.cumsum(partners))
-
-    def codes(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return i n + j of the pairs i < j that the ordered pairs of these numbers are."""
-        first = np.searchsorted(self.ends, numbers, side="right")
-        partners = np.diff(self.ends, prepend=0)
-        second = numbers - (self.ends - partners)[first]
-        if self.same:
-            second += self.start[first]
+    def codes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        first = np.searchsorted(ends, numbers, side="right")
+        second = numbers - (ends - partners)[first]
+        if same:
+            second += start[first]
             second += second >= first
         else:
-            second += np.where(second >= self.start[first], self.size[first], 0)
-        i, j = self.order[first], self.order[second]
-        codes: NDArray[np.int64] = np.minimum(i, j) * len(self.order) + np.maximum(i, j)
-        return codes
+            second += np.where(second >= start[first], size[first], 0)
+        i, j = order[first], order[second]
+        return np.minimum(i, j) * len(order) + np.maximum(i, j)
+
+    return codes
 
 
 def _sorted(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
-    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    return pairs[np.lexsort(pairs.T[::-1])]
 
 
 def _sorted_soft(pairs: NDArray[np.intp], weights: NDArray[np.float64]) -> SoftPairs:
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    order = np.lexsort(pairs.T[::-1])
     return SoftPairs(pairs[order], weights[order])

@@ -226,9 +226,9 @@ def in_row_order(
 ) -> Any:
     """Return values of the rows, such as labels, in the order of the points.
 
-    A pandas series goes by its index where the rows of the points have names, those of the index of
-    a frame or of its index_column: the same names in any order. All others go by position. Where
-    rows of the data are left out, values may be of all rows.
+    A pandas series whose index is not the one of the points goes by it, as it has the names of the
+    rows in any order. All others go by position, also a series that merely counts where the points
+    are no data frame. Where rows of the data are left out, values may be of all rows.
 
     Parameters
     ----------
@@ -244,12 +244,20 @@ def in_row_order(
         If the index of a series repeats names, or does not have the names of the points.
     """
     if type(values).__name__ == "Series" and hasattr(values, "iloc"):
-        names = _names_of_rows(values.index, origin, argument)
-        if names is not None:
-            wanted, known, are_text = names
-            found = list(map(str, values.index)) if are_text else list(values.index)
+        index, own = values.index, origin.data_index
+        is_same = own is not None and (index.equals(own) or index.equals(origin.index))
+        has_no_names = own is None and (origin.row_names is None or merely_counts(index))
+        if own is not None and not is_same and merely_counts(index):
+            # It has no names, and whether it has numbers of rows is not certain.
+            raise InstanceError(
+                f"{argument}: their index only counts, and differs from the index of the points; "
+                f"expected the index of the points, or {argument}.to_numpy(), which goes by "
+                "position"
+            )
+        if not is_same and not has_no_names:
+            wanted, known = origin.rows(range(n_points)), set(origin.data_rows(n_points))
             advice = f", or {argument}.to_numpy(), which goes by position"
-            order = positions(found, wanted, known, argument, partial, advice)
+            order = positions(list(map(str, index)), wanted, known, argument, partial, advice)
             if -1 not in order:
                 return values.iloc[order]
             return [None if at < 0 else values.iloc[at] for at in order]
@@ -271,31 +279,6 @@ def note_noise(n_noise: int, n: int, where: str) -> None:
             "rows out if they are in no cluster",
             InstanceNote,
         )
-
-
-def _names_of_rows(
-    index: Any, origin: Origin, argument: str
-) -> tuple[list[Any], set[Any], bool] | None:
-    """Return what the index of a series is compared with; None to go by position.
-
-    These are the names of the points and of all rows, and whether they are no more than text.
-    """
-    column = origin.row_names
-    counts = origin.data_index is None or merely_counts(origin.data_index)
-    if origin.data_index is not None:
-        if index.equals(origin.data_index) or index.equals(origin.index):
-            return None
-        if merely_counts(index):  # of no names: whether they are numbers of rows is not certain
-            raise InstanceError(
-                f"{argument}: their index only counts, and differs from the index of the points; "
-                f"expected the index of the points, or {argument}.to_numpy(), which goes by "
-                "position"
-            )
-        if column is None or not counts or set(map(str, index)).isdisjoint(column):
-            return list(origin.index), set(origin.data_index), False
-    if column is None or merely_counts(index):
-        return None
-    return list(column), {*column, *origin.dropped_rows}, True
 
 
 def positions(

@@ -84,11 +84,8 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
             "frame"
         )
     points = dense(points)
-    if reading.missing is None:
-        table = PointTable(checked_points(points))
-        return prepared(table, reading, "", weights, known_classes)
-    table = prepared(PointTable(as_points(points)), reading, "", weights, known_classes)
-    return replace(table, points=checked_points(table.points))
+    points = checked_points(points) if reading.missing is None else as_points(points)
+    return prepared(PointTable(points), reading, "", weights, known_classes)
 
 
 def prepared(
@@ -123,7 +120,7 @@ def prepared(
         column: sorted(text for text in set(texts) if not is_missing_word(text))
         for column, texts in table.categories.items()
     }
-    table = _completed(table, reading.missing, reading.weight_column, where)
+    table = _completed(table, reading, where)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):
         i, j = bad[0]
@@ -250,17 +247,10 @@ def _columns_that_are_no_features(table: PointTable, reading: Reading) -> Iterat
         yield f"{columns} left out: {', '.join(map(quoted, reading.drop))}"
 
 
-def _completed(
-    table: PointTable, missing: str | None, weight_column: str | None = None, where: str = ""
-) -> PointTable:
-    """Return a table without missing values, which are nan.
+def _completed(table: PointTable, reading: Reading, where: str = "") -> PointTable:
+    """Return a table without missing values, which are nan, as the reading says.
 
-    Parameters
-    ----------
-    missing : "drop-rows" leaves out the rows that lack a value; "mean" and "median" fill in those
-        of the column's other values; None refuses them
-    weight_column : the column of weights, which are never filled in
-    where : what messages begin with
+    Weights are never filled in. where : what messages begin with
 
     Raises
     ------
@@ -275,79 +265,71 @@ def _completed(
     """
     lacks: NDArray[np.bool_] = np.isnan(table.points)
     lacking = np.asarray(lacks.any(axis=1))
-    for column, texts in table.categories.items():
-        unknown = np.array([is_missing_word(text) for text in texts], bool)
-        if unknown.any() and missing != "drop-rows":
+    unknown = {
+        column: np.array([is_missing_word(text) for text in texts], bool)
+        for column, texts in table.categories.items()
+    }
+    if reading.missing == "drop-rows":
+        lacking = np.logical_or.reduce([lacking, *unknown.values()])
+        return _without_rows(table, lacking, where) if lacking.any() else table
+    for column, rows in unknown.items():
+        if rows.any():
             raise InstanceError(
                 f"{where}points: column {quoted(column)} has no category in "
-                f"{table.place(int(unknown.argmax()))}; expected one in every row, or --missing "
+                f"{table.place(int(rows.argmax()))}; expected one in every row, or --missing "
                 "drop-rows (missing='drop-rows')"
             )
-        lacking |= unknown
     if not lacking.any():
         return table
-    if missing is None:
-        raise InstanceError(f"{where}{_refusal(table, lacks)}")
-    if missing == "drop-rows":
-        return _without_rows(table, lacking, where)
-    return _filled_in(table, lacks, missing, weight_column, where)
-
-
-def _refusal(table: PointTable, lacks: NDArray[np.bool_]) -> str:
-    row, column = np.argwhere(lacks)[0].tolist()
-    number = int(lacks.any(axis=1).sum())
-    n_rows, lack = counted(number, "row"), "lacks" if number == 1 else "lack"
-    return (
-        f"points: column {table.column_name(column)} has no value in {table.place(row)}, "
-        f"and {n_rows} of {len(lacks)} {lack} one; expected {REMEDY}"
+    if reading.missing is not None:
+        return _filled_in(table, lacks, reading, where)
+    row, at = np.argwhere(lacks)[0].tolist()
+    n_rows = counted(number := int(lacking.sum()), "row")
+    raise InstanceError(
+        f"{where}points: column {table.column_name(at)} has no value in {table.place(row)}, and "
+        f"{n_rows} of {len(lacks)} {'lacks' if number == 1 else 'lack'} one; expected {REMEDY}"
     )
 
 
 def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> PointTable:
-    dropped, kept = np.flatnonzero(lacking), np.flatnonzero(~lacking)
+    dropped, kept = np.flatnonzero(lacking).tolist(), np.flatnonzero(~lacking)
     if not len(kept):
         raise InstanceError(
             f"{where}missing = 'drop-rows': every row lacks a value, so no row remains; expected "
             "--missing mean or median, or to ignore columns (--drop)"
         )
-    names = first_of(map(table.row_name, dropped.tolist()), SHOWN)
+
+    def of_kept(values: Sequence[Any] | None) -> Any:
+        return None if values is None else tuple(values[i] for i in kept.tolist())
+
+    names = first_of(map(table.row_name, dropped), SHOWN)
     step = (
         f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: {names}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
-    row_names, classes = table.row_names, table.known_classes
+    row_names = range(len(lacking)) if table.row_names is None else table.row_names
     return replace(
         table.with_step(step),
         points=table.points[kept],
-        row_names=None if row_names is None else _kept(row_names, kept),
+        row_names=of_kept(table.row_names),
         kept_rows=kept,
         lines=None if table.lines is None else table.lines[kept],
-        known_classes=None if classes is None else _kept(classes, kept),
-        categories={column: _kept(texts, kept) for column, texts in table.categories.items()},
-        dropped_names=tuple(i if row_names is None else row_names[i] for i in dropped.tolist()),
+        known_classes=of_kept(table.known_classes),
+        categories={column: of_kept(texts) for column, texts in table.categories.items()},
+        dropped_names=tuple(row_names[i] for i in dropped),
     )
 
 
-def _kept(values: Sequence[Any], rows: NDArray[np.intp]) -> tuple[Any, ...]:
-    """Return the values of these rows."""
-    return tuple(values[i] for i in rows.tolist())
-
-
 def _filled_in(
-    table: PointTable,
-    lacks: NDArray[np.bool_],
-    missing: str,
-    weight_column: str | None,
-    where: str,
+    table: PointTable, lacks: NDArray[np.bool_], reading: Reading, where: str
 ) -> PointTable:
-    points = table.points.copy()
-    columns = np.flatnonzero(lacks.any(axis=0)).tolist()
+    points, columns = table.points.copy(), np.flatnonzero(lacks.any(axis=0)).tolist()
     for j in columns:
-        if table.feature_names and table.feature_names[j] == weight_column:
+        if table.feature_names and table.feature_names[j] == reading.weight_column:
             place = table.place(int(np.argmax(lacks[:, j])))
             raise InstanceError(
-                f"{where}weight_column = {shown(weight_column)}: {place} has no weight; expected "
-                "one for every row, or --missing drop-rows"
+                f"{where}weight_column = {shown(reading.weight_column)}: {place} has no weight; "
+                "expected one for every row, or --missing drop-rows"
             )
         if lacks[:, j].all():
             raise InstanceError(
@@ -355,9 +337,9 @@ def _filled_in(
             )
         known = points[~lacks[:, j], j]
         mean = math.fsum(known.tolist()) / len(known)  # the same one on every machine
-        points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
+        points[lacks[:, j], j] = mean if reading.missing == "mean" else np.median(known)
     step = (
-        f"{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
+        f"{counted(int(lacks.sum()), 'missing value')} filled in by the {reading.missing} of "
         f"{counted(len(columns), 'column')}: {first_of(map(table.column_name, columns), SHOWN)}"
     )
     warn_caller(f"{where}{step}", InstanceNote)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -118,17 +117,58 @@ class Constructors:
         reading: Reading | None = None,
         data: FilePath = "",
         of_several_k: bool = False,
+        name: str = "",
     ) -> Self:
         """Take points that `sdpbb.problem.formats.read_points` has read.
 
+        data : the file of the table; "" for points in memory
         of_several_k : whether k is one of several, for which no sizes can be listed
+        name : of points in memory
 
-        Other parameters and errors: see `from_files`.
+        Other parameters, errors and warnings: see `from_files`.
         """
         reading = Reading() if reading is None else reading
-        stated = _stated_in_file(table, k, constraints, reading, data, of_several_k)
+        k = table.k if k is None else k
+        if k is None:
+            raise InstanceError(
+                f"{shown_path(data)}: the number of clusters is missing; give k (option -k), or a "
+                "first line n d k"
+            )
+        k = number_of_clusters(k, len(table.points))
         with reading_file(data):
-            return cls(**stated)
+            with naming_file(data):
+                points = checked_points(table.points)
+                weights = checked_weights(table.weights, points)
+            origin = table.origin(
+                first_row=int(reading.one_based),
+                constraints_path=str(constraints or ""),
+                data_path=str(data),
+            )
+            stated = Constraints()
+            if constraints is None:
+                _check_no_constraints_options(reading)
+            else:
+                form, encoding = reading.constraints_format, reading.encoding
+                stated = read_constraints(
+                    constraints, len(points), form, encoding=encoding, origin=origin
+                )
+            if constraints is not None and stated.sizes is not None:
+                given, n = table.known_classes, len(points)
+                with naming_file(constraints):
+                    if of_several_k:
+                        raise InstanceError(OF_ONE_K)
+                    classes = None if given is None else KnownClasses.of(given, n)
+                    checked_sizes(stated.sizes, n, k, classes)
+            limits = (stated.min_weight, stated.max_weight)
+            if weights is None and limits != (None, None):
+                warn_caller(
+                    f"{shown_path(constraints or '')}: limits on weights count points, as points "
+                    "have no weights; --weight-column names the column of weights",
+                    InstanceNote,
+                )
+            name = Path(data).name.split(".")[0] or name
+            own = {"points": points, "k": k, "name": name, "weights": weights}
+            return cls(**{**_of_table(table), **own, **stated.arguments(points, origin)})
 
     @classmethod
     def from_frame(
@@ -199,9 +239,8 @@ class Constructors:
         table = table_in_memory(points, {"weights": weights, **reading})
         if constraints is not None and table.name_problem:
             raise InstanceError(table.name_problem)
-        stated = {"constraints_format": constraints_format, "one_based": one_based}
-        options = Reading.of({**stated, "encoding": encoding})
-        return cls(**{**_stated_in_file(table, k, constraints, options), "name": name})
+        options = Reading(constraints_format, one_based, encoding=encoding)  # type: ignore[arg-type]
+        return cls.from_table(table, k, constraints, options, name=name)
 
     @classmethod
     def from_kernel(cls, kernel: ArrayLike, k: int, **arguments: Unpack[InstanceArguments]) -> Self:
@@ -245,62 +284,6 @@ class Constructors:
         check_names(arguments, InstanceArguments.__annotations__, function)
         table = table_in_memory(matrix, {**arguments, "metric": metric})
         return cls(**arguments_of(table, k, arguments))
-
-
-def _stated_in_file(
-    table: PointTable,
-    k: int | None,
-    constraints: FilePath | None,
-    reading: Reading,
-    data: FilePath = "",
-    of_several_k: bool = False,
-) -> dict[str, Any]:
-    """Return the arguments of an `Instance` of a table, whose constraints are in a file.
-
-    Parameters and errors: see `Constructors.from_table`. data : the file of the table; "": no file
-
-    Warns
-    -----
-    InstanceNote
-        If there are limits on weights, and the points have none.
-    """
-    k = table.k if k is None else k
-    if k is None:
-        raise InstanceError(
-            f"{shown_path(data)}: the number of clusters is missing; give k (option -k), or a "
-            "first line n d k"
-        )
-    k = number_of_clusters(k, len(table.points))
-    with reading_file(data), naming_file(data) if data else nullcontext():
-        points = checked_points(table.points)
-        weights = checked_weights(table.weights, points)
-    origin = table.origin(
-        first_row=int(reading.one_based),
-        constraints_path=str(constraints or ""),
-        data_path=str(data),
-    )
-    if constraints is None:
-        _check_no_constraints_options(reading)
-        stated = Constraints()
-    else:
-        form, encoding = reading.constraints_format, reading.encoding
-        stated = read_constraints(constraints, len(points), form, encoding=encoding, origin=origin)
-    if constraints is not None and stated.sizes is not None:
-        given, n = table.known_classes, len(points)
-        classes = None if given is None else KnownClasses.of(given, n)
-        with naming_file(constraints):
-            if of_several_k:
-                raise InstanceError(OF_ONE_K)
-            checked_sizes(stated.sizes, n, k, classes)
-    if weights is None and not (stated.min_weight is None and stated.max_weight is None):
-        warn_caller(
-            f"{shown_path(constraints or '')}: limits on weights count points, as points have no "
-            "weights; --weight-column names the column of weights",
-            InstanceNote,
-        )
-    name = Path(data).name.split(".")[0] if data else ""
-    own = {"points": points, "k": k, "name": name, "weights": weights}
-    return {**_of_table(table), **own, **stated.arguments(points, origin)}
 
 
 def _check_no_constraints_options(reading: Reading) -> None:
@@ -347,16 +330,16 @@ def _on_kept_rows(
     constraints: Iterable[ClusterConstraint] | None, table: PointTable
 ) -> list[ClusterConstraint]:
     """Return constraints by row numbers of the data, by those of the rows that are left."""
-    argument, n = "cluster_constraints", table.n_data_rows
-    number, found = np.full(n, -1, np.intp), []
+    n, found = table.n_data_rows, []
+    number = np.full(n, -1, np.intp)
     number[table.kept_rows] = np.arange(len(table.points))
-    for position, constraint in enumerate(checked_constraints(constraints, argument)):
-        check_rows(constraint, n, f"{argument}[{position}]")
+    for position, constraint in enumerate(checked_constraints(constraints, "cluster_constraints")):
+        argument = f"cluster_constraints[{position}]"
+        check_rows(constraint, n, argument)
         for leaf in leaves(constraint):
-            rows = leaf.rows() if isinstance(leaf, BuiltInConstraint) else ()
-            for row in rows:
+            for row in leaf.rows() if isinstance(leaf, BuiltInConstraint) else ():
                 if number[row] < 0:
-                    raise InstanceError(f"{argument}[{position}]: {DROPPED.format(row)}")
+                    raise InstanceError(f"{argument}: {DROPPED.format(row)}")
         found.append(_renumbered(constraint, number))
     return found
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import (
-    ClusterConstraint,
     InfeasibilityKind,
     Instance,
     MaximumDiameter,
@@ -21,7 +20,7 @@ from sdpbb.problem import (
     Origin,
     SoftPairs,
 )
-from sdpbb.problem.class_sizes import ClassSizes, Sizes
+from sdpbb.problem.class_sizes import ClassSizes
 from sdpbb.problem.cluster_constraints import BuiltInConstraint
 from sdpbb.problem.files.constraints import PAIRS, line_of
 from sdpbb.problem.instance import check_instance
@@ -46,19 +45,6 @@ class StatementKind(Enum):
     SOFT_CANNOT_LINK = "SCL"
     ON_CLUSTERS = "clusters"
     """A constraint on single clusters that no pairs of points stand for."""
-
-
-@dataclass(frozen=True)
-class SizeStatement:
-    """Limit on the sizes or weights of clusters: an argument of the instance, and its value."""
-
-    argument: str
-    value: float | Sizes
-
-    @property
-    def text(self) -> str:
-        """The line of a file that states it."""
-        return line_of(self.value, (), self.argument)
 
 
 @dataclass(frozen=True)
@@ -126,18 +112,14 @@ class Catalogue:
         return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
 
     @cached_property
-    def on_clusters(self) -> tuple[ClusterConstraint | SizeStatement, ...]:
-        """Constraints on clusters but maximum diameters, and limits on sizes."""
-        return tuple(value for _, _, value in self._on_clusters)
-
-    @cached_property
-    def _on_clusters(self) -> list[tuple[str, int, ClusterConstraint | SizeStatement]]:
-        """Constraints and limits on clusters, each after its argument and position."""
-        constraints = enumerate(self.instance.cluster_constraints)
-        stated = [("cluster_constraints", at, each) for at, each in constraints]
-        others = [each for each in stated if type(each[2]) is not MaximumDiameter]
-        limits = self.instance.limits.items()
-        return [*others, *((name, 0, SizeStatement(name, value)) for name, value in limits)]
+    def on_clusters(self) -> list[tuple[str, int, Any]]:
+        """Argument, position and value of constraints and limits on clusters but diameters."""
+        stated = enumerate(self.instance.cluster_constraints)
+        others = [(at, each) for at, each in stated if type(each) is not MaximumDiameter]
+        return [
+            *(("cluster_constraints", at, each) for at, each in others),
+            *((name, 0, value) for name, value in self.instance.limits.items()),
+        ]
 
     def __len__(self) -> int:
         return len(self.must_link) + len(self.cannot_link) + len(self.on_clusters)
@@ -173,8 +155,8 @@ class Catalogue:
 
     def split(
         self, numbers: Sequence[int]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[ClusterConstraint | SizeStatement]]:
-        """Return the must-links, cannot-links and constraints on clusters among these numbers."""
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[str, int, Any]]]:
+        """Return the must-links, cannot-links and those of `on_clusters` among these numbers."""
         chosen = np.asarray(numbers, np.intp)
         p, q = len(self.must_link), len(self.cannot_link)
         must = chosen[chosen < p]
@@ -185,19 +167,15 @@ class Catalogue:
     def restricted(self, numbers: Sequence[int]) -> Instance:
         """Return the same points with these constraints only."""
         must_link, cannot_link, on_clusters = self.split(numbers)
-        sizes: dict[str, Any] = dict.fromkeys(LIMITS)
-        constraints = []
-        for each in on_clusters:
-            if isinstance(each, SizeStatement):
-                sizes[each.argument] = each.value
-            else:
-                constraints.append(each)
+        limits = dict.fromkeys(LIMITS) | {name: value for name, _, value in on_clusters}
+        limits.pop("cluster_constraints", None)
+        constraints = [value for name, _, value in on_clusters if name not in limits]
         return replace(
             self.instance,
             must_link=must_link,
             cannot_link=cannot_link,
             cluster_constraints=tuple(constraints),
-            **sizes,
+            **limits,
         )
 
     def must_link_number(self, i: int, j: int) -> int:
@@ -210,32 +188,32 @@ class Catalogue:
 
     def statement(self, number: int) -> Statement:
         """Return the constraint of this number, in the user's words."""
+        instance, origin = self.instance, self.instance.origin
         p, q = len(self.must_link), len(self.cannot_link)
         if number >= p + q:
-            argument, position, value = self._on_clusters[number - p - q]
-            text = _text(value, self.instance.origin)
-            return _statement(self.instance, StatementKind.ON_CLUSTERS, argument, position, text)
-        if number < p:
-            argument, position, pair = "must_link", number, self.must_link[number]
-            kind, of_distance = StatementKind.MUST_LINK, StatementKind.MINIMUM_SEPARATION
-        else:
-            argument, position, pair = "cannot_link", number - p, self.cannot_link[number - p]
+            argument, position, value = self.on_clusters[number - p - q]
+            text = _text(argument, value, origin)
+            return _statement(instance, StatementKind.ON_CLUSTERS, argument, position, text)
+        argument, position, pairs = "must_link", number, self.must_link
+        kind, of_distance = StatementKind.MUST_LINK, StatementKind.MINIMUM_SEPARATION
+        if number >= p:
+            argument, position, pairs = "cannot_link", number - p, self.cannot_link
             kind, of_distance = StatementKind.CANNOT_LINK, StatementKind.MAXIMUM_DIAMETER
-        rows = (int(pair[0]), int(pair[1]))
-        if number < len(self._stated) and self._stated[number]:
-            text = _pair_text(self.instance, kind, rows)
-            return _statement(self.instance, kind, argument, position, text, rows)
+        i, j = pairs[position].tolist()
+        n_pairs = len(self._stated)
+        if number < n_pairs and self._stated[number]:
+            text = _pair_text(instance, kind, (i, j))
+            return _statement(instance, kind, argument, position, text, (i, j))
         says = of_distance.value
-        if number >= len(self._stated):
-            argument, left = "cluster_constraints", number - len(self._stated)
+        if number >= n_pairs:
             ends = np.cumsum([len(pairs) for _, pairs in self._far])
-            position = self._far[int(np.searchsorted(ends, left, "right"))][0]
-            constraint = self.instance.cluster_constraints[position]
-            says = _text(constraint, self.instance.origin)
-        distance = float(np.linalg.norm(np.subtract(*self.instance.points[list(rows)])))
-        one, other = map(name_in_file, self.instance.origin.rows(rows))
+            position = self._far[int(np.searchsorted(ends, number - n_pairs, "right"))][0]
+            argument = "cluster_constraints"
+            says = _text(argument, instance.cluster_constraints[position], origin)
+        distance = float(np.linalg.norm(instance.points[i] - instance.points[j]))
+        one, other = map(name_in_file, origin.rows((i, j)))
         text = f"{says}: {one} and {other} are {distance:.6g} apart"
-        return _statement(self.instance, of_distance, argument, position, text, rows)
+        return _statement(instance, of_distance, argument, position, text, (i, j))
 
 
 def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
@@ -309,18 +287,16 @@ def _pair_text(instance: Instance, kind: StatementKind, rows: tuple[int, int]) -
     return " ".join([kind.value, *map(name_in_file, instance.origin.rows(rows))])
 
 
-def _text(constraint: ClusterConstraint | SizeStatement, origin: Origin) -> str:
-    """Return the text of a constraint on clusters, as in a file where there is a line for it."""
-    if isinstance(constraint, SizeStatement):
-        return constraint.text
-    if isinstance(constraint, MaximumDiameter):
-        return line_of(constraint.distance, (), "max_diameter")
-    if isinstance(constraint, MaximumSize):
-        return line_of(constraint.limit, (), "max_size")
-    numbers = list(constraint.rows()) if isinstance(constraint, BuiltInConstraint) else []
+def _text(argument: str, value: Any, origin: Origin) -> str:
+    """Return the text of a constraint or limit on clusters, in a file's words if it has a line."""
+    if isinstance(value, MaximumDiameter):
+        argument, value = "max_diameter", value.distance
+    elif isinstance(value, MaximumSize):
+        argument, value = "max_size", value.limit
+    numbers = list(value.rows()) if isinstance(value, BuiltInConstraint) else []
     dots = ["..."] if len(numbers) > SHOWN_ROWS else []
     names = map(name_in_file, origin.rows(numbers[:SHOWN_ROWS]))
-    return line_of(constraint, [*names, *dots]) or repr(constraint)
+    return line_of(value, [*names, *dots], argument) or repr(value)
 
 
 def _first(pairs: NDArray[np.intp], i: int, j: int) -> int:

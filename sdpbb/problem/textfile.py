@@ -66,8 +66,8 @@ def open_text(path: FilePath, encoding: str | None = None) -> Iterator[TextIO]:
 def encoding_beside(path: FilePath, encoding: str | None) -> str | None:
     """Return the encoding of labels or constraints; one option states it for them and the data.
 
-    They may be from elsewhere, such as this program's own output: text with letters beyond ASCII
-    that can be read as UTF-8 is that, and no other encoding by chance.
+    They may be from elsewhere, such as this program's own output: text that can be read as UTF-8
+    is that, and no other encoding by chance.
 
     Raises
     ------
@@ -75,13 +75,10 @@ def encoding_beside(path: FilePath, encoding: str | None) -> str | None:
         If there is no such encoding.
     """
     check_encoding(encoding)
-    is_ascii = True
-    with suppress(InstanceError), open_text(path) as file:
-        for line in file if encoding is not None else ():
-            if "\0" in line:  # UTF-16, or no text
-                return encoding
-            is_ascii &= line.isascii()
-        return encoding if is_ascii else None
+    if encoding is not None:
+        with suppress(InstanceError), open_text(path) as file:
+            if not any("\0" in line for line in file):  # which UTF-16 has
+                return None
     return encoding
 
 
@@ -146,16 +143,16 @@ def errors_as_one_line(path: FilePath, expected: str) -> Iterator[None]:
 
 @contextmanager
 def naming_file(path: FilePath) -> Iterator[None]:
-    """Begin each InstanceError within the block with the name of the file."""
+    """Begin each InstanceError within the block with the name of the file; "": no file."""
     try:
         yield
     except InstanceError as error:
-        raise InstanceError(f"{shown_path(path)}: {error}") from None
+        raise InstanceError(f"{shown_path(path)}: {error}" if path else str(error)) from None
 
 
 @contextmanager
 def reading_file(path: FilePath) -> Iterator[None]:
-    """Context manager: name the file if the memory runs out.
+    """Context manager: name the file if the memory runs out; "": no file.
 
     Raises
     ------
@@ -165,6 +162,8 @@ def reading_file(path: FilePath) -> Iterator[None]:
     try:
         yield
     except MemoryError:
+        if not path:
+            raise
         raise InstanceError(
             f"{shown_path(path)}: does not fit into the memory, or is damaged; expected less data"
         ) from None

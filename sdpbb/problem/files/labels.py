@@ -8,7 +8,7 @@ import io
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,18 +65,21 @@ def read_labels(
     BackendUnavailable
         If a package that reads the file is not installed.
     """
-    origin = origin or Origin()
+    name = shown_path(path)
     with reading_file(path):
-        name = shown_path(path)
-        found = _labels(path, column, n_points, origin, encoding)
-        labels: Sequence[int] = _numbers(found, name)
-        if n_points is not None:
-            labels = origin.of_points(labels, n_points)
-            if len(labels) != n_points:
-                raise InstanceError(
-                    f"{name}: {len(labels)} labels for {origin.n_data_rows(n_points)} points; "
-                    "expected one per line and point"
+        found = _labels(path, n_points, column, origin or Origin(), encoding)
+        label_of: dict[str, Hashable] = {}
+        for place, field in found:
+            if field not in label_of:
+                label_of[field] = label = number_or_text(field)
+                is_whole = isinstance(label, str) or (
+                    label.is_finite() and label == label.to_integral_value()
                 )
+                if not field or not is_whole:
+                    raise InstanceError(
+                        f"{name}{place}: {shown(field)}; expected a whole number or a word as label"
+                    )
+        labels = [label_of[field] for _, field in found]
         note_noise(labels.count(-1), len(labels), name)
         number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
         return np.array([number_of[label] for label in labels], np.intp)
@@ -100,20 +103,9 @@ def read_classes(
     InstanceError, BackendUnavailable
         As `read_labels`.
     """
-    origin = origin or Origin()
     with reading_file(path):
-        found = _labels(path, column, n_points, origin, encoding, partial=True)
-    classes: Sequence[str] = found.fields
-    if n_points is None:
-        return classes
-    classes = origin.of_points(classes, n_points)
-    if len(classes) != n_points:
-        raise InstanceError(
-            f"{shown_path(path)}: {len(classes)} classes for {origin.n_data_rows(n_points)} "
-            "points; expected one per line and point, -1 where it is unknown, or a table with the "
-            "names of rows"
-        )
-    return classes
+        found = _labels(path, n_points, column, origin or Origin(), encoding, partial=True)
+    return [field for _, field in found]
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
@@ -165,71 +157,87 @@ def encoded(text: str, origin: Origin) -> bytes:
     return text.encode(encoding)
 
 
-class _Labels(NamedTuple):
-    """Labels as text, and the place of each in its file, for messages."""
-
-    fields: list[str]
-    places: Sequence[str]
-
-
 def _labels(
     path: FilePath,
-    column: str | None,
     n_points: int | None,
+    column: str | None,
     origin: Origin,
     encoding: str | None,
     partial: bool = False,
-) -> _Labels:
-    """Return the labels of a file as text, in the order of the points.
+) -> Sequence[tuple[str, str]]:
+    """Return the place of each label in the file and its text, in the order of the points.
 
     partial : whether rows may lack a label, which is "" then
+    """
+    if file_suffix(path) in ARRAYS:
+        fields = _label_array(path, column)
+        found: Sequence[Any] = [(f": label {at}", field) for at, field in enumerate(fields)]
+    else:
+        found = _label_column(path, n_points, column, origin, encoding, partial)
+    if n_points is None:
+        return found
+    found = origin.of_points(found, n_points)
+    if len(found) != n_points:
+        kind, hint = "labels", ""
+        if partial:
+            kind, hint = "classes", ", -1 where it is unknown, or a table with the names of rows"
+        raise InstanceError(
+            f"{shown_path(path)}: {len(found)} {kind} for {origin.n_data_rows(n_points)} points; "
+            f"expected one per line and point{hint}"
+        )
+    return found
+
+
+def _label_column(
+    path: FilePath,
+    n_points: int | None,
+    column: str | None,
+    origin: Origin,
+    encoding: str | None,
+    partial: bool,
+) -> list[tuple[str, str]]:
+    """Return the place and the text of the labels of a table, by the names of rows if it has them.
 
     Raises
     ------
     InstanceError
         If it is not certain which column holds them, or there is no such column.
     """
-    if file_suffix(path) in ARRAYS:
-        fields = _label_array(path, column)
-        return _Labels(fields, [f": label {at}" for at in range(len(fields))])
+    name = shown_path(path)
     with opened_table(path, encoding=encoding_beside(path, encoding)) as table:
         rows = [(line, list(map(_unquoted, fields))) for line, fields in table.rows]
-    n_rows = None if n_points is None else origin.n_data_rows(n_points)
-    if partial and max((len(fields) for _, fields in rows), default=0) == 1:
-        while n_rows is not None and len(rows) > n_rows and not rows[-1][1][0]:
+    width = max((len(fields) for _, fields in rows), default=0)
+    counts = () if n_points is None else (n_points, origin.n_data_rows(n_points))
+    if partial and width == 1:
+        while counts and len(rows) > counts[1] and not rows[-1][1][0]:
             rows.pop()  # blank lines beyond the rows of the data are no classes
     else:
         rows = [(line, fields) for line, fields in rows if any(fields)]
     if not rows:
-        raise InstanceError(f"{shown_path(path)}: the file is empty; expected labels")
-    width = max(len(fields) for _, fields in rows)
+        raise InstanceError(f"{name}: the file is empty; expected labels")
     names = list(map(str, range(1, width + 1)))
-    counts = () if n_points is None else (n_points, n_rows)
     if _has_heading([fields for _, fields in rows], width, counts, origin):
         names = [name or number for name, number in zip_longest(rows.pop(0)[1], names)]
     columns = [[dict(enumerate(fields)).get(at, "") for _, fields in rows] for at in range(width)]
-    order, others = list(range(len(rows))), list(range(width))
     if column is not None and names.count(column) != 1:
         raise InstanceError(
-            f"{shown_path(path)}: column = {shown(column)}: expected one of "
-            f"{first_of(map(shown, names), 10)}, each a name of one column"
+            f"{name}: column = {shown(column)}: expected one of {first_of(map(shown, names), 10)}, "
+            "each a name of one column"
         )
-    if column is not None:
-        others.remove(names.index(column))
+    others = {at: columns[at] for at in range(width) if names[at] != column}
+    order: Sequence[int] = range(len(rows))
     if width > 1:
         n = len(rows) if n_points is None else n_points
-        named = {at: columns[at] for at in others}
-        if (found := _by_name(named, origin, n, shown_path(path), partial)) is not None:
-            key, order = found
-            others.remove(key)
+        if (found := _by_name(others, origin, n, name, partial)) is not None:
+            del others[found[0]]
+            order = found[1]
     if column is None and len(others) > 1:
         raise InstanceError(
-            f"{shown_path(path)}: a table of the columns {first_of(map(shown, names), 10)}; "
-            "expected --column with the name of the labels"
+            f"{name}: a table of the columns {first_of(map(shown, names), 10)}; expected --column "
+            "with the name of the labels"
         )
-    at = others[0] if column is None else names.index(column)
-    fields = ["" if record < 0 else columns[at][record] for record in order]
-    return _Labels(fields, [f":{rows[record][0]}" for record in order])
+    chosen = next(iter(others.values())) if column is None else columns[names.index(column)]
+    return [(f":{rows[at][0]}", "" if at < 0 else chosen[at]) for at in order]
 
 
 def _unquoted(field: str) -> str:
@@ -276,8 +284,7 @@ def _by_name(
     InstanceError
         If a name repeats, is not known, or, unless partial, is lacking.
     """
-    names, dropped = origin.rows(range(n)), set(origin.dropped_rows)
-    known = {*names, *dropped}
+    names, known = origin.rows(range(n)), set(origin.data_rows(n))
     for at, fields in columns.items():
         if origin.row_names is not None:
             fits = 2 * len(known.intersection(fields)) >= min(len(fields), len(names))
@@ -285,30 +292,12 @@ def _by_name(
             fits = known >= set(fields) if partial and len(columns) == 2 else known == set(fields)
         if fits:
             return at, positions(fields, names, known, path, partial)
-    for at, fields in columns.items():
+    for at, fields in columns.items() if not partial else ():
         for first in (0, 1):
             numbers = origin.counted(n, first)
-            if set(fields) == set(numbers) and not partial:
+            if set(fields) == set(numbers):
                 return at, positions(fields, numbers, numbers, path)
     return None
-
-
-def _numbers(found: _Labels, path: str) -> list[int]:
-    """Return a number for each label, the same for the same one; -1 for -1."""
-    numbers: dict[Hashable, int] = {}
-    number_of: dict[str, int] = {}
-    for field in dict.fromkeys(found.fields):
-        label = number_or_text(field)
-        is_whole = isinstance(label, str) or (
-            label.is_finite() and label == label.to_integral_value()
-        )
-        if not field or not is_whole:
-            place = found.places[found.fields.index(field)]
-            raise InstanceError(
-                f"{path}{place}: {shown(field)}; expected a whole number or a word as label"
-            )
-        number_of[field] = numbers.setdefault(label, -1 if label == -1 else len(numbers))
-    return [number_of[field] for field in found.fields]
 
 
 def _label_array(path: FilePath, column: str | None) -> list[str]:
