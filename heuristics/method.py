@@ -164,7 +164,7 @@ class Heuristic(Parameters, ABC):
             k = k_or_seed
         instance = instance_of(instance, k, arguments, self.run)
         self.check(instance)
-        instance = instance.in_pairs_and_sizes() if self.keeps_sizes else instance.in_pairs()
+        instance = instance.in_pairs_and_sizes()
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
             raise ParameterError(f"seed = {seed!r}: expected an integer >= 0")
         clock = RunClock(self.time_limit, stop)

@@ -117,8 +117,8 @@ def test_seeds():
             {},
             {"must_link": [(0, 1)], "cannot_link": [(0, 1)]},
             InstanceError,
-            "no clustering satisfies the constraints: 2 points that must link and cannot link: "
-            "ML 0 1 (must_link[0]), CL 0 1 (cannot_link[0])",
+            "no clustering satisfies the constraints: a cannot-link between points that must be "
+            "together: ML 0 1 (must_link[0]), CL 0 1 (cannot_link[0])",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from sdpbb.problem.cluster_constraints import (
     AnyOf,
     BuiltInConstraint,
     ClusterConstraint,
+    leaves,
 )
 from sdpbb.problem.instance import Instance
 
@@ -55,13 +57,11 @@ def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
 
     Their code does not come with this package, or they are not anti-monotone.
     """
-    names: list[str] = []
-    for constraint in constraints:
-        holds_for_parts = getattr(constraint, "is_anti_monotone", True)
-        if type(constraint) not in BUILT_IN or not holds_for_parts:
-            names.append(type(constraint).__name__)
-        elif isinstance(constraint, AllOf | AnyOf):
-            names += foreign_constraints(constraint.constraints)
+    names = [
+        type(leaf).__name__
+        for leaf in chain.from_iterable(map(leaves, constraints))
+        if type(leaf) not in BUILT_IN or not getattr(leaf, "is_anti_monotone", True)
+    ]
     return list(dict.fromkeys(names))
 
 

@@ -293,7 +293,7 @@ class AnyOf(ClusterConstraint):
 
 def leaves(constraint: ClusterConstraint) -> Iterator[ClusterConstraint]:
     """Yield the parts of a constraint; itself if it is not AllOf or AnyOf."""
-    if isinstance(constraint, AllOf | AnyOf):
+    if type(constraint) in (AllOf, AnyOf):
         for part in constraint.constraints:
             yield from leaves(part)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,7 +9,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem.graph import NeighbourSets, connected_components
+from sdpbb.problem.graph import NeighbourSets, connected_components, shortest_path
 from sdpbb.problem.textfile import first_of, name_in_file
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.values import counted
@@ -26,7 +25,7 @@ class InfeasibilityKind(Enum):
     TOO_FEW_BLOCKS = "fewer than k blocks"
     NOT_COLOURABLE = "the cannot-link graph has no colouring with k colours"
     """The verdict of an integer programming solver in floating point, on 0-1 data."""
-    BLOCK_NOT_ALLOWED = "points that must be together, but no cluster may hold them"
+    BLOCK_NOT_ALLOWED = "a point, or points that must be together, that no cluster may hold"
     TOO_MUCH_FOR_K = "more points, or pairs that must be together, than k clusters may hold"
     SIZES = "clusters of the requested sizes cannot hold the points"
     EXHAUSTED = "no clustering satisfies the constraints on clusters"
@@ -119,8 +118,10 @@ def _two_colouring(
     component = connected_components(2 * n_blocks, cover)
     odd = np.flatnonzero(component[:n_blocks] == component[n_blocks:])
     if len(odd):
-        cycle = _odd_cycle(n_blocks, cannot_link, int(odd[0]))
-        return Infeasibility(InfeasibilityKind.ODD_CYCLE, cycle)
+        walk = shortest_path(2 * n_blocks, cover, int(odd[0]), int(odd[0]) + n_blocks)
+        return Infeasibility(
+            InfeasibilityKind.ODD_CYCLE, _first_cycle([v % n_blocks for v in walk])
+        )
     # Both copies of a component hold the same merges; the copy of (v, 0) is enough.
     _, first, inverse = np.unique(component[:n_blocks], return_index=True, return_inverse=True)
     partner = first[inverse.reshape(-1)]
@@ -129,27 +130,18 @@ def _two_colouring(
     return np.column_stack([partner[moved], blocks[moved]]).astype(np.intp)
 
 
-def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple[int, ...]:
-    """Return an odd cycle, in its order, in the component of root, which has one.
+def _first_cycle(walk: list[int]) -> tuple[int, ...]:
+    """Return the part of a closed walk between the first vertex met again and itself.
 
-    A breadth-first tree and the first edge that joins two of its vertices at the same depth.
+    On a shortest walk from a copy of a vertex to the other one, it meets the other copy of that
+    vertex, too, so that its length is odd.
     """
-    neighbours = NeighbourSets(n_blocks, cannot_link)
-    parent, depth = {root: root}, {root: 0}
-    queue = deque([root])
-    while queue:
-        i = queue.popleft()
-        for j in neighbours[i]:
-            if j not in depth:
-                parent[j], depth[j] = i, depth[i] + 1
-                queue.append(j)
-            elif depth[j] == depth[i]:
-                left, right = [i], [j]
-                while left[-1] != right[-1]:
-                    left.append(parent[left[-1]])
-                    right.append(parent[right[-1]])
-                return (*left, *reversed(right[:-1]))
-    raise AssertionError("the component of root is bipartite")
+    met: dict[int, int] = {}
+    for at, vertex in enumerate(walk):
+        if vertex in met:
+            return tuple(walk[met[vertex] : at])
+        met[vertex] = at
+    raise AssertionError("the walk is not closed")
 
 
 def shared_cliques(

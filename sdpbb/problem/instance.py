@@ -28,6 +28,7 @@ from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constra
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import in_row_order, is_frame
 from sdpbb.problem.geometry import is_sparse
+from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
@@ -238,23 +239,6 @@ class Instance(Constructors, ConstraintForms, Shown):
         """Return the instance without its soft must-links and cannot-links."""
         return replace(self, soft_must_link=SoftPairs(), soft_cannot_link=SoftPairs())
 
-    def in_pairs(self) -> Instance:
-        """Return the instance with cannot-links instead of constraints on clusters.
-
-        It is for methods that support no others.
-
-        Raises
-        ------
-        InstanceError
-            If the constraints say more than cannot-links could.
-        """
-        if not self.cluster_constraints and not self.stated_limits:
-            return self
-        if self.has_constraints_beyond_pairs:
-            argument = ", ".join(self.limits) or "cluster_constraints"
-            raise InstanceError(f"{argument}: only cannot-links are possible here")
-        return replace(self, cannot_link=self._all_cannot_links(), cluster_constraints=())
-
     def in_pairs_and_sizes(self) -> Instance:
         """Return the instance with cannot-links and max_size instead of constraints on clusters.
 
@@ -271,7 +255,7 @@ class Instance(Constructors, ConstraintForms, Shown):
             raise InstanceError(
                 "cluster_constraints: expected none beyond cannot-links and limits on sizes"
             )
-        links = self._all_cannot_links()
+        links = distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
         return replace(self, cannot_link=links, cluster_constraints=(), max_size=self.largest_size)
 
     def _stated(self) -> list[str]:

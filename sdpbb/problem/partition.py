@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.checker.kernel.sizes import SizeLimits, StatedMeasure, sums_over
-from sdpbb.checker.kernel.weights import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import is_allowed
@@ -135,7 +132,7 @@ class Partition:
 
     def cluster_violations(self, instance: Instance) -> NDArray[np.intp]:
         """Return the positions of `instance.cluster_constraints` that some cluster violates."""
-        clusters = [np.flatnonzero(self.labels == c) for c in range(self.n_clusters)]
+        clusters = members_of(self.labels)
         violated = [
             position
             for position, constraint in enumerate(instance.cluster_constraints)
@@ -247,73 +244,64 @@ def objection(instance: Instance, partition: Partition) -> str:
     return "" if first is None else f"violates {first}"
 
 
-def _on_limits(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the violated limits on sizes and weights, each with the first cluster."""
-    for argument, stated in groupby(instance.stated_measures, itemgetter(0)):
-        wrong = _outside([measure for _, measure in stated], partition.labels)
-        if wrong.any():
-            yield _of_cluster(instance, partition, int(wrong.argmax()), argument)
-
-
-def _outside(stated: list[StatedMeasure], labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which clusters are outside of what is stated, (k,).
-
-    All are if each is within a listed range, and only the numbers of clusters in these are wrong.
-    """
-    sums = [sums_over(each.values(len(labels)), labels) for each in stated]
-    wrong = np.zeros(len(sums[0]), np.bool_)
-    for each, held in zip(stated, sums, strict=True):
-        wrong |= (held < each.least) | (held > each.most)
-        if each.listed:
-            low, high = np.array(each.listed).T
-            wrong |= ~((low <= held[:, None]) & (held[:, None] <= high)).any(axis=1)
-    if ranges := stated[0].listed if not wrong.any() else ():
-        limits = SizeLimits.of(len(labels), len(ranges), listed=ranges)
-        wrong[:] = limits is not None and not limits.keeps(sums[0])
-    return wrong
-
-
-def _of_cluster(instance: Instance, partition: Partition, cluster: int, limit: str) -> Violation:
-    """Return the violation of a limit, named like its argument, by a cluster."""
-    members, weight = partition.labels == cluster, None
-    if limit.endswith("weight"):
-        units = WeightUnits.of(instance.weights, instance.n_points)
-        weight = units.unit * float(units.units[members].sum())
-    points = tuple(np.flatnonzero(members).tolist())
-    rows, value = tuple(instance.origin.rows(points)), getattr(instance, limit)
-    shown = plain_number(value) if isinstance(value, (int, float)) else str(value)
-    place = instance.origin.place_on_clusters(limit, value)
-    return Violation(limit, 0, points, rows, place, f"{limit} = {shown}", weight)
-
-
 def _violated_pairs(
     instance: Instance, argument: str, positions: NDArray[np.intp]
-) -> Iterable[Violation]:
-    pairs = getattr(instance, argument)
+) -> Iterator[Violation]:
+    kind = argument.replace("_", "-")
     for position in positions.tolist():
-        i, j = pairs[position].tolist()
-        yield Violation(
-            kind=argument.replace("_", "-"),
-            position=position,
-            points=(i, j),
-            rows=tuple(instance.origin.rows((i, j))),
-            place=instance.origin.place(argument, i, j),
-        )
+        i, j = getattr(instance, argument)[position].tolist()
+        yield _violation(instance, kind, position, (i, j), instance.origin.place(argument, i, j))
 
 
 def _on_clusters(instance: Instance, partition: Partition, position: int) -> Violation:
     constraint = instance.cluster_constraints[position]
-    clusters = (np.flatnonzero(partition.labels == c) for c in range(partition.n_clusters))
-    members = next(cluster for cluster in clusters if not is_allowed(constraint, instance, cluster))
-    points = tuple(members.tolist())
-    return Violation(
-        kind=type(constraint).__name__,
-        position=position,
-        points=points,
-        rows=tuple(instance.origin.rows(points)),
-        place=instance.origin.place_on_clusters("cluster_constraints", constraint),
-        constraint=" ".join(repr(constraint).split()),
-    )
+    clusters = members_of(partition.labels)
+    members = next(each for each in clusters if not is_allowed(constraint, instance, each))
+    place = instance.origin.place_on_clusters("cluster_constraints", constraint)
+    text = " ".join(repr(constraint).split())
+    return _violation(instance, type(constraint).__name__, position, members.tolist(), place, text)
+
+
+def _on_limits(instance: Instance, partition: Partition) -> Iterator[Violation]:
+    """Yield the violated limits on sizes and weights, each with the first cluster."""
+    wrong: dict[str, int] = {}
+    for argument, stated in instance.stated_measures:
+        are_wrong = _are_outside(stated, partition.labels)
+        if are_wrong.any():
+            wrong.setdefault(argument, int(are_wrong.argmax()))
+    for argument, cluster in wrong.items():
+        members, weight = np.flatnonzero(partition.labels == cluster), None
+        if argument.endswith("weight"):
+            weights = instance.weights
+            weight = float(len(members) if weights is None else weights[members].sum())
+        value = getattr(instance, argument)
+        shown = plain_number(value) if isinstance(value, (int, float)) else str(value)
+        place = instance.origin.place_on_clusters(argument, value)
+        text = f"{argument} = {shown}"
+        yield _violation(instance, argument, 0, members.tolist(), place, text, weight)
+
+
+def _are_outside(stated: StatedMeasure, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which clusters are outside of what is stated, (k,).
+
+    All are if each is within a listed range, and only the numbers of clusters in these are wrong.
+    """
+    n, held = len(labels), sums_over(stated.values(len(labels)), labels)
+    wrong = np.asarray((held < stated.least) | (held > stated.most))
+    if stated.listed:
+        low, high = np.array(stated.listed).T
+        wrong |= ~((low <= held[:, None]) & (held[:, None] <= high)).any(axis=1)
+        limits = SizeLimits.of(n, len(low), listed=stated.listed)
+        wrong |= not (wrong.any() or limits is None or limits.keeps(held))
+    return wrong
+
+
+def _violation(
+    instance: Instance, kind: str, position: int, points: Iterable[int], *others: Any
+) -> Violation:
+    """Return a violation by points, with what the user calls them."""
+    rows = tuple(points)
+    return Violation(kind, position, rows, tuple(instance.origin.rows(rows)), *others)
 
 
 Triple = tuple[int, int, float]

@@ -18,13 +18,11 @@ from sdpbb.problem.class_sizes import ClassSizes, Sizes, class_measures, listed,
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
-    AnyOf,
     BuiltInConstraint,
     ClusterConstraint,
     MaximumSize,
     leaves,
 )
-from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.quantities import CLASSES, POINTS, WEIGHT, Quantity
 
@@ -94,10 +92,7 @@ def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
 
 def is_built_in(constraint: ClusterConstraint) -> bool:
     """Return whether a constraint, and all that it is composed of, comes with this package."""
-    if type(constraint) not in BUILT_IN:
-        return False
-    parts = constraint.constraints if isinstance(constraint, AllOf | AnyOf) else ()
-    return all(map(is_built_in, parts))
+    return all(type(leaf) in BUILT_IN for leaf in leaves(constraint))
 
 
 def conjuncts(constraints: Iterable[ClusterConstraint]) -> Iterator[ClusterConstraint]:
@@ -290,10 +285,6 @@ class ConstraintForms:
     def limits_weight(self) -> bool:
         """True if the weights of clusters are limited, and not as numbers of points."""
         return any(quantity.name == WEIGHT for quantity in self.rules.quantities)
-
-    def _all_cannot_links(self) -> NDArray[np.intp]:
-        """Return the cannot-links (q, 2), also of constraints on clusters."""
-        return distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
 
 
 def within(least: float | None, most: float | None, text: str) -> str:

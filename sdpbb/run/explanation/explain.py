@@ -27,7 +27,6 @@ from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.statements import Catalogue, Conflict
 from sdpbb.run.explanation.oracle import Oracle, minimal_subset, quotient
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
-from sdpbb.runtime.values import counted
 
 # Rows of an integer programme that takes some seconds to presolve.
 MANY_ROWS = 100_000
@@ -101,9 +100,9 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
     if candidate[-1] >= len(catalogue.must_link):  # of must-links alone, all are needed
         kept, is_minimal = minimal_subset(candidate, oracle.verdict, time_left)
     is_exact = oracle.confirm(kept)
-    kind, heading = _kind_and_heading(catalogue, kept)
+    kind = _kind(catalogue, kept)
     members = tuple(catalogue.statement(number) for number in kept)
-    return Diagnosis(False, Conflict(kind, heading, members, is_minimal, is_exact))
+    return Diagnosis(False, Conflict(kind, kind.value, members, is_minimal, is_exact))
 
 
 def checked_seconds(time_limit: object) -> float:
@@ -206,70 +205,21 @@ def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: Sequence[
     return [*must, *(len(catalogue.must_link) + inside[first]).tolist()]
 
 
-def _kind_and_heading(
-    catalogue: Catalogue, numbers: Sequence[int]
-) -> tuple[InfeasibilityKind, str]:
-    """Return the kind of argument that refutes the constraints of these numbers, and a heading."""
+def _kind(catalogue: Catalogue, numbers: Sequence[int]) -> InfeasibilityKind:
+    """Return the kind of argument that refutes the constraints of these numbers."""
     must_link, cannot_link, on_clusters = catalogue.split(numbers)
     n, k = catalogue.instance.n_points, catalogue.instance.k
     if on_clusters:
-        return _on_clusters(catalogue, numbers)
+        found = contract(catalogue.restricted(numbers))
+        return found.kind if isinstance(found, Infeasibility) else InfeasibilityKind.EXHAUSTED
     if not len(cannot_link):
-        return InfeasibilityKind.TOO_FEW_BLOCKS, (
-            f"{counted(len(must_link), 'must-link')} leave "
-            f"{counted(n - len(must_link), 'group')} of the {n} points, "
-            f"fewer than k = {k} clusters"
-        )
+        return InfeasibilityKind.TOO_FEW_BLOCKS
     if k == 1:
-        return InfeasibilityKind.CLIQUE, "a cannot-link with only k = 1 cluster"
-    if len(cannot_link) == 1:
-        return InfeasibilityKind.CANNOT_LINK_IN_BLOCK, _in_block(len(must_link))
-    if k == 2:
-        return InfeasibilityKind.ODD_CYCLE, (
-            f"a cycle with an odd number of cannot-links ({len(cannot_link)}), "
-            "around which k = 2 clusters cannot alternate"
-        )
+        return InfeasibilityKind.CLIQUE
+    if k == 2 and len(cannot_link) > 1:
+        return InfeasibilityKind.ODD_CYCLE
     graph = quotient(n, k, must_link, cannot_link)
-    groups = "points" if not len(must_link) else "groups of points"
-    if graph is None:  # not minimal
-        return InfeasibilityKind.CANNOT_LINK_IN_BLOCK, "must-links and a cannot-link across them"
-    m = graph.shape[0]
-    if m == k + 1 and graph.nnz == m * k:
-        return InfeasibilityKind.CLIQUE, (
-            f"{k + 1} {groups} that are all cannot-linked to each other, but only k = {k} clusters"
-        )
-    return InfeasibilityKind.NOT_COLOURABLE, (
-        f"{m} {groups} that cannot be put into k = {k} clusters without violating one of "
-        f"{len(cannot_link)} cannot-links"
-    )
-
-
-def _in_block(n_must_links: int) -> str:
-    if n_must_links == 1:
-        return "2 points that must link and cannot link"
-    return f"{n_must_links + 1} points in one cluster by must-links, but two of them cannot link"
-
-
-def _on_clusters(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[InfeasibilityKind, str]:
-    instance = catalogue.restricted(numbers)
-    n, k = instance.n_points, instance.k
-    found = contract(instance)
-    kind = found.kind if isinstance(found, Infeasibility) else InfeasibilityKind.EXHAUSTED
-    match kind:
-        case InfeasibilityKind.BLOCK_NOT_ALLOWED:
-            if len(catalogue.split(numbers)[0]):
-                return kind, "points that must be together, but no cluster may hold them"
-            return kind, "a point that no cluster may hold"
-        case InfeasibilityKind.TOO_MUCH_FOR_K if instance.max_size and k * instance.max_size < n:
-            of_most = f"k = {k} clusters of at most {counted(instance.max_size, 'point')}"
-            return kind, f"{of_most} hold {k * instance.max_size} points, but there are {n}"
-        case InfeasibilityKind.TOO_MUCH_FOR_K:
-            return kind, (
-                f"more points, weight or pairs that must be together than k = {k} clusters may hold"
-            )
-        case InfeasibilityKind.SIZES if instance.min_size and k * instance.min_size > n:
-            of_least = f"k = {k} clusters of at least {counted(instance.min_size, 'point')}"
-            return kind, f"{of_least} need {k * instance.min_size} points, but there are {n}"
-        case InfeasibilityKind.SIZES:
-            return kind, f"k = {k} clusters of these sizes, or weights, cannot hold the points"
-    return kind, f"no clustering into k = {k} clusters satisfies all of these"
+    if graph is None:
+        return InfeasibilityKind.CANNOT_LINK_IN_BLOCK
+    is_clique = graph.shape[0] == k + 1 and graph.nnz == (k + 1) * k
+    return InfeasibilityKind.CLIQUE if is_clique else InfeasibilityKind.NOT_COLOURABLE

@@ -14,7 +14,8 @@ from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.colouring import Colouring, colour_exactly, decide, sparse_graph
 from sdpbb.problem.feasibility import find_feasible, use_every_colour
 from sdpbb.problem.graph import connected_components, distinct_edges
-from sdpbb.problem.packing import UndecidedPacking, packed_in_units
+from sdpbb.problem.packing import packed_in_units
+from sdpbb.problem.packing_in_units import UndecidedPacking
 from sdpbb.problem.statements import Catalogue
 from sdpbb.runtime.time_left import TimeLeft
 
