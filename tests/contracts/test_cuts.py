@@ -108,7 +108,7 @@ def test_all_capacity_cuts_are_valid(instance, seed):
         assert_checked(cuts, relaxation, seed)
         theirs, _ = checked_cuts(cuts.members, relaxation)
         with pytest.raises(Rejected, match="on what is not limited"):
-            theirs.sums(np.ones(len(theirs)), replace(relaxation.checked_node, limits=None))
+            theirs.sums(np.ones(len(theirs)), replace(relaxation.node, limits=None))
     pair = tuple(sorted(np.random.default_rng(seed).permutation(instance.n_points)[:2].tolist()))
     child = contract(instance, must_link=[pair])
     assert_merged(cuts, contraction, child, pair, truth)
@@ -125,7 +125,7 @@ def assert_merged(cuts, contraction, child, pair, truth):
     assert_valid(merged, together[:, child.representatives], child.weights)
     of_child = Relaxation.of(child)
     theirs, _ = checked_cuts(merged.members, of_child)
-    theirs.sums(np.ones(len(theirs)), of_child.checked_node)  # which are not rejected
+    theirs.sums(np.ones(len(theirs)), of_child.node)  # which are not rejected
 
 
 def assert_valid(cuts, labels, weights):
@@ -144,7 +144,7 @@ def assert_checked(cuts, relaxation, seed):
     t = np.random.default_rng(seed).random(len(cuts))
     B = np.zeros(forbidden.shape)
     np.add.at(B, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient)
-    sums = theirs.sums(t[order], relaxation.checked_node)
+    sums = theirs.sums(t[order], relaxation.node)
     scale = np.abs(B).max(initial=0.0)
     assert sums.matrix[~forbidden] == pytest.approx(0.5 * (B + B.T)[~forbidden], abs=1e-12 * scale)
     assert sum(sums.sides) >= cuts.rhs @ t - 1e-12 * np.abs(cuts.rhs) @ t
@@ -185,7 +185,7 @@ def test_a_cut_that_is_perturbed_is_not_valid(instance, seed):
             np.add.at(B, tuple(place.reshape(2, -1)), cuts.coefficient[terms] / 2.0)
             B, rhs = B + B.T, cuts.rhs[c]
             adjacency = contraction.adjacency[np.ix_(blocks, blocks)]
-            rest = (e[blocks], relaxation.heaviest_cluster, adjacency, k)
+            rest = (e[blocks], relaxation.node.heaviest, adjacency, k)
             rounding = 1e-12 * np.abs(B).sum() / e.min()
             least = least_value(B, *rest)
             assert least >= rhs - rounding

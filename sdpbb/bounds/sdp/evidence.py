@@ -22,6 +22,7 @@ from sdpbb.checker.kernel.cuts.inequalities import Group
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
 from sdpbb.checker.kernel.cuts.measures import MeasureRows, Traces
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem import Contraction
 
 # Entries of N below this part of the largest are dropped.
@@ -88,7 +89,7 @@ def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]
     t = dual.multipliers[chosen]
     total, absolute = cut_sums(dual.cuts.select(chosen), t, relaxation.m)
     theirs, order = checked_cuts(dual.cuts.select(chosen).members, relaxation)
-    sums = theirs.sums(t[order], relaxation.checked_node)
+    sums = theirs.sums(t[order], relaxation.node)
     less = total - sums.matrix
     less[np.abs(less) < NEGLIGIBLE * absolute] = 0.0
     return np.where(relaxation.forbidden, less, np.maximum(less, 0.0))
@@ -130,17 +131,16 @@ def _factors(kind: str, relaxation: Relaxation) -> tuple[int, int]:
     """Return alpha and beta of integer vectors (`sdpbb.checker.kernel.cuts.templates`)."""
     if kind == "vectors":
         return 1, 0
-    assert relaxation.size_limits is not None
-    exact = relaxation.size_limits.exact
-    assert exact is not None
-    sizes = extreme_sizes(exact, kind == "largest_cliques")
+    assert isinstance(relaxation.limits, SizeLimits)
+    assert relaxation.limits.exact is not None
+    sizes = extreme_sizes(relaxation.limits.exact, kind == "largest_cliques")
     return sizes.on_pairs, sizes.on_entries
 
 
 def _group(kind: str, rows: NDArray[np.int64], count: int, relaxation: Relaxation) -> Group:
     """Return the group of all cuts of a kind, from what `_rows_once` returns."""
     cut, place, block, number = rows
-    limits, unit = relaxation.cluster_limits, "points" if kind.startswith("point") else "units"
+    limits, unit = relaxation.limits, "points" if kind.startswith("point") else "units"
     lists = np.column_stack([cut, block]).astype(np.int32)
     is_first = place == 0
     match kind:

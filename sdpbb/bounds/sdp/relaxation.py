@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import rounding_of
 from sdpbb.checker.kernel.cuts.capacities import SetMeasure, most_filled, set_measure
 from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits, NodeFacts
-from sdpbb.checker.kernel.sizes import Measure, SizeLimits
+from sdpbb.checker.kernel.sizes import Measure
 from sdpbb.checker.kernel.weights import WeightBounds
 from sdpbb.problem import Contraction
 from sdpbb.problem.quantities import POINTS
@@ -77,8 +76,7 @@ class Relaxation:
     soft : (m, m) weights of the soft pairs over scale, > 0 of cannot-links and < 0 of must-links, a
         little less than they are (see `sdpbb.problem.soft_blocks`); None where there are none
     weights : (m,) block weights e
-    size_limits : on the numbers of points of clusters; None without limits, or with weights
-    weight_bounds : on the weights of clusters, if points have weights; None without limits
+    limits : on the weights of clusters, as the checker has them; None: no limits
     forbidden : (m, m) bool, the cannot-linked pairs
     """
 
@@ -92,8 +90,7 @@ class Relaxation:
     weights: NDArray[np.float64]
     forbidden: NDArray[np.bool_]
     soft: NDArray[np.float64] | None = None
-    size_limits: SizeLimits | None = None
-    weight_bounds: WeightBounds | None = None
+    limits: ClusterLimits | None = None
 
     @classmethod
     def of(cls, contraction: Contraction) -> Relaxation:
@@ -114,8 +111,7 @@ class Relaxation:
             weights=e,
             forbidden=contraction.adjacency,
             soft=_soft_weights(contraction, unit**2),
-            size_limits=_limits_on_sizes(contraction),
-            weight_bounds=_weight_bounds(contraction),
+            limits=_limits(contraction),
         )
 
     @property
@@ -124,35 +120,9 @@ class Relaxation:
         return len(self.weights)
 
     @cached_property
-    def has_whole_weights(self) -> bool:
-        """True if all weights are whole numbers, such as those that count points."""
-        return bool((self.weights == np.rint(self.weights)).all())
-
-    @cached_property
-    def heaviest_cluster(self) -> float:
-        """Upper bound on the weight of a cluster.
-
-        Each other cluster has one block at least: a weight of 1 where weights are whole numbers
-        (PC-SOS-SDP), and else those of the lightest blocks.
-        """
-        if self.size_limits is not None:
-            return self.size_limits.most
-        if self.has_whole_weights:
-            most = self.n - self.k + 1
-        else:
-            heaviest = np.sort(self.weights)[self.k - 1 :]
-            most = math.fsum(heaviest.tolist()) * (1.0 + 4.0 * float(np.finfo(np.float64).eps))
-        return most if self.weight_bounds is None else min(most, self.weight_bounds.most)
-
-    @cached_property
-    def cluster_limits(self) -> ClusterLimits | None:
-        """Limits on the weights of clusters, as the checker has them; None: no limits."""
-        return self.weight_bounds if self.size_limits is None else self.size_limits
-
-    @cached_property
-    def checked_node(self) -> NodeFacts:
+    def node(self) -> NodeFacts:
         """Facts about the node for the checker's cuts, soft pairs left out."""
-        return NodeFacts(self.k, self.weights, self.forbidden, self.cluster_limits)
+        return NodeFacts(self.k, self.weights, self.forbidden, self.limits)
 
     @property
     def measures(self) -> dict[str, SetMeasure]:
@@ -160,7 +130,7 @@ class Relaxation:
         return {
             family: measure
             for family, in_units in (("point_sets", False), ("weight_sets", True))
-            if (measure := set_measure(self.cluster_limits, self.weights, in_units)) is not None
+            if (measure := set_measure(self.limits, self.weights, in_units)) is not None
         }
 
     @cached_property
@@ -226,17 +196,11 @@ class Relaxation:
         return r[:, None] * Y * r
 
 
-def _limits_on_sizes(contraction: Contraction) -> SizeLimits | None:
-    """Return the limits on sizes, where weights are numbers of points."""
-    instance = contraction.instance
-    return None if instance is None or instance.weights is not None else contraction.size_limits
-
-
-def _weight_bounds(contraction: Contraction) -> WeightBounds | None:
-    """Return what limits say of the weights of clusters, where these are no numbers of points."""
+def _limits(contraction: Contraction) -> ClusterLimits | None:
+    """Return the limits on the weights of clusters, which are numbers of points without weights."""
     instance = contraction.instance
     if instance is None or instance.weights is None:
-        return None
+        return None if instance is None else contraction.size_limits
     measures = (
         Measure(quantity.linear, replace(quantity.limits, listed=None), quantity.name == POINTS)
         for quantity in contraction.limited_amounts

@@ -174,14 +174,14 @@ def cut_sums(
     cuts: CutSet, t: NDArray[np.float64], m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return sum_c t_c B_c (m, m) in the coordinates of Z, and the sum of the absolute values."""
-    position = cuts.row.astype(np.int64) * m + cuts.column
-    values = cuts.coefficient * t[cuts.owner]
-    values[cuts.row != cuts.column] *= 0.5
+    i, j, values = cuts.row.astype(np.int64), cuts.column, cuts.coefficient * t[cuts.owner]
+    both = i != j
+    values[both] *= 0.5
+    position = np.concatenate([i * m + j, (j * m + i)[both]])
+    values = np.concatenate([values, values[both]])
     total, absolute = np.zeros((m, m)), np.zeros((m, m))
     np.add.at(total.reshape(-1), position, values)
     np.add.at(absolute.reshape(-1), position, np.abs(values))
-    for upper in (total, absolute):
-        upper += np.triu(upper, 1).T
     return total, absolute
 
 

@@ -64,7 +64,7 @@ def test_the_method_and_the_model_agree(case):
     assert proven == pytest.approx(value, abs=error)
     if model.relaxation.m > 1:
         # Of 300 instances with weights over up to six powers of ten, one is 1e-5 off.
-        most = error if model.relaxation.has_whole_weights else 1e-4 * unit
+        most = error if model.relaxation.node.has_whole_weights else 1e-4 * unit
         assert value - most <= method_bound(model, value - error) <= value + error
 
 

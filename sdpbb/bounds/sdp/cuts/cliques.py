@@ -6,7 +6,7 @@
 
 Valid: two blocks of Q share one of the k clusters, which has at most n - k + 1 points, as each of
 the others has one at least. Where weights are no whole numbers, the place of n - k + 1 is taken by
-the weight of all blocks but the k - 1 lightest ones (`Relaxation.heaviest_cluster`).
+the weight of all blocks but the k - 1 lightest ones (`NodeFacts.heaviest`).
 
 **Listed cliques** are on more blocks than there are clusters of the largest of listed sizes, or of
 the smallest. With e the largest of the sizes, not all of them equal, q the number of clusters that
@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Found, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down, up
+from sdpbb.checker.kernel.sizes import SizeLimits
 
 _EPS = float(np.finfo(np.float64).eps)
 # Minimum violation of a clique, as a share of its right-hand side.
@@ -90,7 +91,7 @@ def separate_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
 
     Source: PC-SOS-SDP, section 3.2.
     """
-    k, heaviest = relaxation.k, relaxation.heaviest_cluster
+    k, heaviest = relaxation.k, relaxation.node.heaviest
     if k >= relaxation.m:
         return CutSet.empty()
     threshold = 1.0 / heaviest * (1.0 - TOLERANCE)
@@ -101,8 +102,8 @@ def separate_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
 
 def separate_listed_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
     """Return the most violated cliques on an extreme size that were grown from each block."""
-    limits, found = relaxation.size_limits, CutSet.empty()
-    exact = None if limits is None else limits.exact
+    limits, found = relaxation.limits, CutSet.empty()
+    exact = limits.exact if isinstance(limits, SizeLimits) else None
     if exact is None:
         return found
     for kind in ("largest_cliques", "smallest_cliques"):

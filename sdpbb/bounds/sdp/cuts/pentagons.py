@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts.lifted import pentagon_terms
-from sdpbb.runtime.arrays import ZERO, Booleans, Integers, Reals
+from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 
 # Maximum five-cycles of groups. Memory for all of them is reserved.
@@ -51,7 +51,7 @@ def separate_pentagons(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet
     Groups are of blocks that share almost all of their clusters. The same cycles through other
     members of the groups are among them.
     """
-    if not relaxation.has_whole_weights:
+    if not relaxation.node.has_whole_weights:
         return CutSet.empty()
     e, forbidden = relaxation.weights, relaxation.forbidden
     firsts, first_of = tied_groups(Z, e, TIE, GROUPS)
@@ -100,52 +100,58 @@ def pentagon_cuts(
 ) -> CutSet:
     """Return the pentagon cuts of the rows of cycles (c, 5), with the sharpest estimates at Z."""
     e, forbidden = relaxation.weights, relaxation.forbidden
-    start, place, block = pentagon_estimates(Z, e, forbidden, cycles)
-    # Place, block and points of each, as the checker reads them.
-    estimates = np.column_stack([place, block, e[block]]).astype(np.int32)
-    blocks, count = cycles.astype(np.int32), len(cycles)
-    terms = pentagon_terms(blocks, start, estimates, e, forbidden)
-    circles = np.column_stack([np.tile(CIRCLE, count), blocks.ravel(), np.ones(5 * count, int)])
-    owner = np.concatenate(
-        [np.repeat(np.arange(count), 5), np.repeat(np.arange(count), np.diff(start))]
-    )
-    order = np.argsort(owner, kind="stable")
-    rows = np.concatenate([circles, estimates])[order].T
-    members = DefiningBlocks.of("pentagons", count, owner[order], *rows)
+    cut, place, block = pentagon_estimates(Z, forbidden, cycles).T
+    # Cut, place, block and points of each, and the circles.
+    count, of_circles = len(cycles), np.repeat(np.arange(len(cycles)), 5)
+    circles = np.stack([of_circles, np.tile(CIRCLE, count), cycles.ravel(), np.ones(5 * count)])
+    rows = np.concatenate([np.stack([cut, place, block, e[block]]), circles], axis=1).astype(int)
+    rows = rows[:, np.argsort(rows[0], kind="stable")]
+    members = DefiningBlocks.of("pentagons", count, *rows)
+    estimates = rows.T[rows[1] < CIRCLE[0]]
+    start = np.searchsorted(estimates[:, 0], np.arange(count + 1))
+    terms = pentagon_terms(cycles, start, estimates[:, 1:], e, forbidden)
     return CutSet.summed(*terms, np.full(count, -2.0), members)
 
 
-@njit(cache=True)
 def together_estimates(
-    Z: Reals, weights: Reals, forbidden: Booleans, blocks: Integers
-) -> tuple[Reals, Reals]:
+    Z: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    forbidden: NDArray[np.bool_],
+    blocks: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return lower and upper linear estimates (g, g) of x_pq for pairs of the given blocks.
 
     x_pq is 1 if p and q share a cluster. The estimates are the values at Z of what
-    `pentagon_estimates` writes (see `cuts.pentagons`).
+    `pentagon_estimates` returns (see the head of this module).
     """
     g = len(blocks)
-    m = len(weights)
-    lower = np.zeros((g, g))
-    upper = np.zeros((g, g))
-    for a in range(g):
-        p = blocks[a]
-        for b in range(a):
-            q = blocks[b]
-            if forbidden[p, q]:
-                continue
-            z = Z[p, q]
-            low = high = (weights[p] + weights[q]) * z
-            for s in range(m):
-                if s in (p, q) or forbidden[p, s] or forbidden[q, s]:
-                    continue
-                zp = Z[p, s]
-                zq = Z[q, s]
-                low += weights[s] * max(0.0, z + zp - Z[p, p], z + zq - Z[q, q], zp + zq - Z[s, s])
-                high += weights[s] * min(z, zp, zq)
-            lower[a, b] = lower[b, a] = low
-            upper[a, b] = upper[b, a] = high
+    lower, upper = np.zeros((g, g)), np.zeros((g, g))
+    for a, p in enumerate(blocks):
+        z, is_free = _shared_by_three(Z, forbidden, np.full(g, p), blocks)
+        lower[a] = (np.maximum(z.max(axis=0), 0.0) * is_free) @ weights
+        shared = np.minimum(np.minimum(Z[p], Z[blocks]), Z[p, blocks][:, None])
+        upper[a] = (shared * is_free) @ weights
+    np.fill_diagonal(lower, 0.0)
+    np.fill_diagonal(upper, 0.0)
     return lower, upper
+
+
+def _shared_by_three(
+    Z: NDArray[np.float64],
+    forbidden: NDArray[np.bool_],
+    p: NDArray[np.int64],
+    q: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return lower estimates of z_s for pairs p, q (c,) and all s, and whether z_s may be above 0.
+
+    The three (3, c, m) estimates are those about p, q and s; for s = p and s = q the first two are
+    Z_pq.
+    """
+    pair, entries = Z[p, q][:, None], np.diag(Z)
+    by_p, by_q = pair + Z[p] - entries[p, None], pair + Z[q] - entries[q, None]
+    return np.stack([by_p, by_q, Z[p] + Z[q] - entries]), ~(
+        forbidden[p, q][:, None] | forbidden[p] | forbidden[q]
+    )
 
 
 @njit(cache=True)
@@ -212,82 +218,22 @@ def violated_pentagons(lower: Reals, upper: Reals, tolerance: float, at_most: in
     return best[:count]
 
 
-@njit(cache=True)
 def pentagon_estimates(
-    Z: Reals, weights: Reals, forbidden: Booleans, cycles: Integers
-) -> tuple[Integers, NDArray[np.int32], NDArray[np.int32]]:
-    """Find the sharpest estimates at Z of the pentagon cuts of the rows of cycles, (c, 5).
+    Z: NDArray[np.float64], forbidden: NDArray[np.bool_], cycles: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the sharpest estimates at Z of the pentagon cuts of the rows of cycles, (c, 5).
 
-    Return start, place and block: those of pentagon c are start[c] to start[c + 1] - 1.
+    They are rows (number, 3): cut, place and block s. On chords they are upper ones, where Z_pq is
+    not the sharpest.
     """
-    m = len(weights)
-    capacity = len(cycles) * 10 * m
-    start = np.zeros(len(cycles) + 1, np.int64)
-    place = np.empty(capacity, np.int32)
-    block = np.empty(capacity, np.int32)
-    t = ZERO
-    for c in range(len(cycles)):
-        for a in range(5):
-            p, q, r = cycles[c, a], cycles[c, (a + 1) % 5], cycles[c, (a + 2) % 5]
-            t = _edge_estimates(Z, forbidden, p, q, 3 * a, place, block, t)
-            t = _chord_estimates(Z, forbidden, p, r, 15 + 3 * a, place, block, t)
-        start[c + 1] = t
-    return start, place[:t].copy(), block[:t].copy()
-
-
-@njit(cache=True)
-def _edge_estimates(
-    Z: Reals,
-    forbidden: Booleans,
-    p: int,
-    q: int,
-    first: int,
-    place: NDArray[np.int32],
-    block: NDArray[np.int32],
-    t: int,
-) -> int:
-    """Write the lower estimates of x_pq from position t on; return the next position."""
-    if forbidden[p, q]:
-        return t
-    for s in range(len(Z)):
-        if s == p:
-            by_p, by_q, by_s = 1.0, 0.0, 0.0
-        elif s == q:
-            by_p, by_q, by_s = 0.0, 1.0, 0.0
-        else:
-            by_p = Z[p, q] + Z[p, s] - Z[p, p]
-            by_q = Z[p, q] + Z[q, s] - Z[q, q]
-            by_s = Z[p, s] + Z[q, s] - Z[s, s]
-        if forbidden[p, s] or forbidden[q, s] or max(by_p, by_q, by_s) <= 0.0:
-            continue
-        centre = 2 if by_s > max(by_p, by_q) else (0 if by_p >= by_q else 1)
-        place[t], block[t] = first + centre, s
-        t += 1
-    return t
-
-
-@njit(cache=True)
-def _chord_estimates(
-    Z: Reals,
-    forbidden: Booleans,
-    p: int,
-    q: int,
-    first: int,
-    place: NDArray[np.int32],
-    block: NDArray[np.int32],
-    t: int,
-) -> int:
-    """Write the upper estimates of x_pq from position t on, where Z_pq is not the sharpest.
-
-    Return the next position.
-    """
-    if forbidden[p, q]:
-        return t
-    for s in range(len(Z)):
-        if s in (p, q) or forbidden[p, s] or forbidden[q, s]:
-            continue
-        nearer = 0 if Z[p, s] <= Z[q, s] else 1
-        if min(Z[p, s], Z[q, s]) < Z[p, q]:
-            place[t], block[t] = first + nearer, s
-            t += 1
-    return t
+    found = []
+    for a in range(5):
+        p, q, r = (cycles[:, (a + step) % 5] for step in range(3))
+        z, is_free = _shared_by_three(Z, forbidden, p, q)
+        cut, block = np.nonzero(is_free & (z.max(axis=0) > 0.0))
+        found.append((cut, 3 * a + z[:, cut, block].argmax(axis=0), block))
+        _, is_free = _shared_by_three(Z, forbidden, p, r)
+        is_sharper = np.minimum(Z[p], Z[r]) < Z[p, r][:, None]
+        cut, block = np.nonzero(is_free & is_sharper)
+        found.append((cut, 15 + 3 * a + (Z[p[cut], block] > Z[r[cut], block]), block))
+    return np.concatenate([np.stack(each, axis=1) for each in found])

@@ -66,7 +66,7 @@ def separate_sizes(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
 
     They are all of one term, and of traces the most violated of each slope.
     """
-    limits, entries = relaxation.cluster_limits, np.diag(Z)
+    limits, entries = relaxation.limits, np.diag(Z)
     if limits is None:
         return CutSet.empty()
     low, high = 1.0 / limits.most, 1.0 / limits.least if limits.least > 0.0 else np.inf
@@ -140,7 +140,7 @@ def _traces(entries: NDArray[np.float64], relaxation: Relaxation, limits: SizeLi
 
 def separate_size_pairs(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
     """Return the most violated cuts on pairs of blocks where sizes or weights may differ."""
-    limits, r = relaxation.cluster_limits, relaxation.inverse_roots
+    limits, r = relaxation.limits, relaxation.inverse_roots
     if limits is None or not limits.least < limits.most:
         return CutSet.empty()
     a, b = float(limits.least), float(limits.most)
