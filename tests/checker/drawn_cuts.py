@@ -152,6 +152,22 @@ def _pentagons(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
     return Cuts((LiftedPentagons(blocks, np.array(estimates, np.int32).reshape(-1, 4)),))
 
 
+def _soft(link: str) -> Callable[..., Cuts]:
+    def drawn(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+        """Of one pair with some of the blocks: terms of those of a cluster add up to its price."""
+        prices = np.ones((node.m, node.m)) if node.soft is None else getattr(node.soft, link)
+        pairs = np.argwhere((prices > 0.0) & ~np.eye(node.m, dtype=bool))
+        if not len(pairs):
+            return _of(3, SoftTerms, link)(rng, node, new)
+        i, j = pairs[rng.integers(len(pairs))].tolist()
+        rows = [(i, j, h) for h in np.flatnonzero(rng.random(node.m) < 0.6)]
+        if link == "must":
+            rows += [(j, i, h) for h in np.flatnonzero(rng.random(node.m) < 0.6)]
+        return Cuts((SoftTerms(np.array(rows, np.int32).reshape(-1, 3), link),))
+
+    return drawn
+
+
 FORMS: dict[str, Callable[[np.random.Generator, NodeFacts, int], Cuts]] = {
     "stars": _stars,
     "vectors": _vectors,
@@ -171,7 +187,7 @@ FORMS: dict[str, Callable[[np.random.Generator, NodeFacts, int], Cuts]] = {
     "point cliques": _sets("points", True),
     "weight cliques": _sets("units", True),
     "pentagons": _pentagons,
-    "soft cannot-links": _of(3, SoftTerms, "cannot"),
-    "soft must-links": _of(3, SoftTerms, "must"),
+    "soft cannot-links": _soft("cannot"),
+    "soft must-links": _soft("must"),
 }
 """Functions that draw cuts of each form."""

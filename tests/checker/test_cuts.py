@@ -26,8 +26,8 @@ CLIQUE = 1 / 4 + 1e-15
 BELL = [1, 1, 2, 5, 15, 52, 203]
 
 
-# Forms of which no clustering attains the cuts that are drawn.
-NEVER_ATTAINED = {"pentagons", "soft cannot-links", "soft must-links"}
+# A form of which no clustering attains the cuts that are drawn.
+NEVER_ATTAINED = {"pentagons"}
 
 
 @cache
@@ -46,7 +46,8 @@ def test_what_is_accepted_holds_for_all_clusterings(name, monkeypatch):
         for module in (inequalities, templates):
             monkeypatch.setattr(module, "TERMS_AT_ONCE", (1, 2**22)[number % 2])
         cuts = drawn_cuts(rng, name, found.facts)
-        t = rng.choice([0.0, 1e-3, 1.0, 1e6], len(cuts))
+        t = rng.choice([0.0, 1e-3, 1.0, 1e6], (len(cuts), 1)[number % 3 == 0])
+        t = np.broadcast_to(t, len(cuts))
         try:
             sums = cuts.sums(t, found.facts)
         except Rejected:
