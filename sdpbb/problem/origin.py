@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import checked_points
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.files import shown_path
@@ -55,32 +56,21 @@ def standardization(
 ) -> Scaling:
     """Return the scaling of columns to mean zero and variance one.
 
-    points (n, d) are finite; of weighted points mean and variance are weighted. The variance is the
-    sum of squares over n, as scikit-learn's StandardScaler has it. A column of one value keeps its
-    unit. Sums are rounded once (`math.fsum`): certificates are about points that are the same, to
-    the last bit, on every machine.
+    points (n, d) are finite, and no coordinate is beyond 1e100, or an InstanceError is raised; of
+    weighted points mean and variance are weighted. The variance is the sum of squares over n, as
+    scikit-learn's StandardScaler has it. A column of one value keeps its unit. Sums are rounded
+    once (`math.fsum`): certificates are about points that are the same, to the last bit, on every
+    machine.
     """
+    points = checked_points(points)
     masses = np.ones(len(points)) if weights is None else np.asarray(weights, np.float64)
     total = math.fsum(masses.tolist())
-    means, scales = np.empty(points.shape[1]), np.ones(points.shape[1])
+    means, scales = points[0].copy(), np.ones(points.shape[1])
     for j, column in enumerate(np.ascontiguousarray(points.T)):
-        if column.min() == column.max():
-            means[j] = column[0]
-            continue
-        # In powers of two, which round nothing, so that neither sums nor squares overflow.
-        inner, exponent = _about_one(column)
-        mean = math.fsum((masses * inner).tolist()) / total
-        deviations, more = _about_one(inner - mean)
-        variance = math.fsum((masses * np.square(deviations)).tolist()) / total
-        try:
-            means[j] = math.ldexp(mean, exponent)
-            scales[j] = math.ldexp(math.sqrt(variance), exponent + more) or 1.0
-            math.ldexp(2.0 * np.abs(inner).max(), exponent)
-        except OverflowError:
-            raise InstanceError(
-                f"points: column {j + 1} has values up to {np.abs(column).max():.1e}, whose "
-                "differences may overflow; rescale the data"
-            ) from None
+        if column.min() < column.max():
+            means[j] = math.fsum((masses * column).tolist()) / total
+            squares = np.square(column - means[j])
+            scales[j] = math.sqrt(math.fsum((masses * squares).tolist()) / total) or 1.0
     return Scaling(means, scales)
 
 
@@ -91,24 +81,14 @@ def dominant_column(
 
     None if there is no such column, or no other one that varies, or rows are few.
     """
-    with np.errstate(over="ignore"):
-        apart = points - points[0]  # exact for columns of one value
-        largest = np.abs(apart).max(initial=0.0)
-    if len(points) < LEAST_ROWS or not 0.0 < largest < math.inf:
+    n_varying = np.count_nonzero(points.min(axis=0) < points.max(axis=0))
+    if len(points) < LEAST_ROWS or n_varying < 2:
         return None
-    apart /= largest
-    means = np.average(apart, axis=0, weights=weights)
-    variances = np.average(np.square(apart - means), axis=0, weights=weights)
-    column = int(variances.argmax())
-    share = float(variances[column] / variances.sum())
-    varies = np.count_nonzero(np.abs(apart).max(axis=0))
-    return (column, share) if share >= DOMINANT and varies > 1 else None
-
-
-def _about_one(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Return values over a power of two, the largest of them 1/2 to 1, and its exponent."""
-    exponent = math.frexp(float(np.abs(values).max()))[1]
-    return np.ldexp(values, -exponent), exponent
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.average(points, axis=0, weights=weights)
+        variances = np.average(np.square(points - means), axis=0, weights=weights)
+        share = float(variances.max() / variances.sum())
+    return (int(variances.argmax()), share) if share >= DOMINANT else None
 
 
 # Maximum number of rows: 64 bits hold a pair of row numbers as one.

@@ -150,14 +150,13 @@ def prepared(
     if categories:
         return _with_categories(table, categories, reading)
     try:
-        if reading.metric == "euclidean":
-            check_no_distances(table.points, reading.as_points)
-        else:
+        if reading.metric != "euclidean":
             return _in_metric(table, reading)
+        check_no_distances(table.points, reading.as_points)
+        if reading.standardize:
+            return table.standardized().with_step(STANDARDIZED)
     except InstanceError as error:
         raise InstanceError(f"{where}{error}") from None
-    if reading.standardize:
-        return table.standardized().with_step(STANDARDIZED)
     found = dominant_column(table.points, table.weights)
     if found is None:
         return table

@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import (
-    AllOf,
-    MaximumDiameter,
     MaximumOverlap,
-    MaximumSize,
     MinimumDifference,
     SoftCannotLinks,
     SoftPairs,
@@ -154,20 +151,3 @@ def test_a_distance_for_too_many_pairs_is_refused(tmp_path, monkeypatch):
     message = f"{constraints}: GAMMA 0 stands for more than 2 cannot-links"
     with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
         read_instance(data, constraints_path=constraints)
-
-
-class Smaller(MaximumSize):
-    def allows(self, instance, members):
-        return len(members) < self.limit
-
-
-@pytest.mark.parametrize(
-    "constraint",
-    [AllOf([MaximumSize(3)]), MaximumDiameter(1.0), MaximumOverlap([], 0), Smaller(3)],
-)
-def test_what_has_no_line_is_not_written(tmp_path, constraint):
-    with pytest.raises(InstanceError, match="has no line in a file of constraints"):
-        write_constraints(
-            tmp_path / "constraints.txt", Constraints(cluster_constraints=(constraint,))
-        )
-    assert not (tmp_path / "constraints.txt").exists()

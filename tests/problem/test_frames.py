@@ -5,8 +5,7 @@ import pytest
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Origin
-from sdpbb.problem.frames import is_frame, table_of_frame
-from sdpbb.runtime.reading import Reading
+from sdpbb.problem.frames import is_frame
 
 
 class DataFrame:
@@ -19,22 +18,6 @@ def test_only_frames_are_frames():
     assert is_frame(polars.DataFrame({"x": [1]}))
     others = (np.zeros((2, 2)), [[1]], pandas.Series([1]), polars.Series([1]), DataFrame(), "x")
     assert not any(map(is_frame, others))
-
-
-def test_names_of_pandas_that_are_not_different_are_refused():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": [1, 2]}, index=["a", "a"])
-    both = "points: the index of the frame: rows 0 and 1 are both called 'a'; expected names that "
-    table = table_of_frame(frame, Reading())
-    assert table.row_names is None
-    assert table.name_problem.startswith(both)
-    assert Instance.from_frame(frame, 1).origin.rows([0, 1]) == ["0", "1"]
-    for nothing in (None, [], iter([]), np.empty((0, 2))):
-        assert len(Instance.from_frame(frame, 1, must_link=nothing).must_link) == 0
-    for argument, entry in (("must_link", (0, 1)), ("soft_cannot_link", ("a", "b", 0.5))):
-        for entries in ([entry], iter([entry])):
-            with pytest.raises(InstanceError, match=f"^{both}"):
-                Instance.from_frame(frame, 1, **{argument: entries})
 
 
 def test_features_may_share_a_name_and_columns_that_are_chosen_may_not(tmp_path):

@@ -284,6 +284,7 @@ LEFT_NAMES = problem.Origin(
 )
 PQRST = "id,x\np,0.0\nq,0.1\nr,5.0\ns,5.1\nt,9.0\n"
 FLOWERS = pandas.DataFrame({"x": [0.0, 0.1, 5.0, 5.1, 9.0], "kind": CLASSES[:5]}, list("pqrst"))
+ABCD = pandas.DataFrame({"x": [0.0, 5.0, 0.1, 5.1]}, list("abcd"))
 NAMED4 = problem.Origin(row_names=tuple("abcd"))
 INCOMES = "name,income,age,class,w\n" + "".join(
     f"p{i},{1000 * i},{age},a,{i + 1}\n" for i, age in enumerate([31, 33, 58, "", 35, 59])

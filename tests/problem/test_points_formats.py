@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 import warnings
 import zipfile
 from pathlib import Path
@@ -14,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote
+from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem.formats import read_labels, read_points, write_labels, write_points
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -86,20 +85,6 @@ def parquet(folder: Path, columns: dict, name: str = "points.parquet", **options
     path = folder / name
     parquet.write_table(pyarrow.table(columns), path, **options)
     return path
-
-
-def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    path = file(tmp_path, b"PAR1", "points.parquet")
-    with pytest.raises(BackendUnavailable, match=r"pip install 'pyarrow>="):
-        read_points(path)
-
-
-def test_a_workbook_without_openpyxl_is_told(tmp_path, monkeypatch):
-    path = file(tmp_path, COMMA, "a.xlsx")
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(BackendUnavailable, match="by openpyxl, which"):
-        read_points(path)
 
 
 def test_a_workbook_that_states_too_few_cells_is_read_whole(tmp_path):
