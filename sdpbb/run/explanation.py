@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.colouring import Colouring, colour_exactly, decide, induced, sparse_graph
-from sdpbb.problem.feasibility import find_feasible, use_every_colour
+from sdpbb.problem.feasibility import find_feasible, packed_in_units, use_every_colour
 from sdpbb.problem.graph import (
     connected_components,
     distinct_edges,
@@ -26,7 +26,6 @@ from sdpbb.problem.graph import (
 )
 from sdpbb.problem.infeasibility import forced_merges
 from sdpbb.problem.instance import instance_of
-from sdpbb.problem.packing import packed_in_units
 from sdpbb.problem.packing_in_units import UndecidedPacking
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.statements import Catalogue, Conflict

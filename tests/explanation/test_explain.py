@@ -14,11 +14,9 @@ from sdpbb.problem import (
     MinimumDifference,
     colouring,
 )
-from sdpbb.problem.statements import Catalogue
 from sdpbb.run import conclusion, explanation
 from sdpbb.run.explanation import (
     Diagnosis,
-    Oracle,
     diagnose,
     explain_infeasibility,
     minimal_subset,
@@ -231,21 +229,6 @@ def test_what_comes_to_cannot_links_is_confirmed_as_they_are(monkeypatch, final_
     conflict = explain_infeasibility(Instance(where, 3, cluster_constraints=constraints))
     assert [(m.argument, m.position) for m in conflict.members] == [("cluster_constraints", 1)]
     assert (conflict.is_minimal, conflict.is_exact) == (True, is_exact)
-
-
-def test_what_propagation_refutes_is_exact():
-    far = AllOf([MaximumDiameter(0.5)])
-    instance = Instance(np.arange(3.0)[:, None], 2, cluster_constraints=[far])
-    judge = Oracle(Catalogue(instance), no_limit)
-    judge.relied_on_solver = True
-    assert judge.confirm([0])
-
-
-def test_what_says_more_than_cannot_links_is_not_confirmed():
-    instance = Instance(points(5), 2, cluster_constraints=[MaximumSize(3)])
-    judge = Oracle(Catalogue(instance), no_limit)
-    judge.relied_on_solver = True
-    assert not judge.confirm([0])
 
 
 def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
