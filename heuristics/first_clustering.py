@@ -13,8 +13,7 @@ from heuristics.assignment.potts import Potts
 from heuristics.kmeans_steps import cluster_means
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility
-from sdpbb.problem.feasibility import find_feasible, use_every_colour
-from sdpbb.problem.packing import packed_greedily
+from sdpbb.problem.feasibility import find_feasible, packed_greedily, use_every_colour
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft
 
 # Rows of an integer programme that takes some seconds to presolve.

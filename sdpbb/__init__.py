@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from sdpbb.questions.price import Price, PriceReport, constraint_prices
     from sdpbb.questions.suggest import Query, QueryReport, suggest_queries
     from sdpbb.questions.sweep import SweepEntry, SweepReport, sweep
-    from sdpbb.run.explanation.explain import explain_infeasibility
+    from sdpbb.run.explanation import explain_infeasibility
     from sdpbb.run.heuristic import heuristic
     from sdpbb.run.parameters import SolverParameters
     from sdpbb.run.report import ProgressTable

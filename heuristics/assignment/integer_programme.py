@@ -7,7 +7,7 @@
                 x_ia - x_ja - z_pa <= 0      for every soft must-link p = ij,
 
 for all labels a that are allowed; what is not allowed is absent. This is the programme (MBLP) of
-PCCC, section 4.2, but that hard pairs have rows of cliques (`sdpbb.problem.packing.rows`), and a
+PCCC, section 4.2, but that hard pairs have rows of cliques (`sdpbb.problem.programme`), and a
 soft must-link has a variable for each label where (MBLP) has one for all: the relaxation is at
 least as tight, and a solution pays for one of them at most.
 """

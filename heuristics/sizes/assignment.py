@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heuristics.assignment import Assignment, AssignmentParameters, AssignmentSolution
 from heuristics.sizes.kernels import repaired_labels, sized_labels
 from sdpbb.problem import Contraction
-from sdpbb.problem.packing import Packing, packed_exactly
+from sdpbb.problem.feasibility import Packing, packed_exactly
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.jit import njit

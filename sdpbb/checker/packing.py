@@ -15,8 +15,8 @@ cluster in turn takes the largest block that is left and a set of others. All su
 the others are met by those of the other half, sorted by their sums, that make up what is missing
 (Horowitz and Sahni, Journal of the ACM 21, 1974).
 
-The engine has searches of its own on purpose (`sdpbb.problem.colouring`, `packing`): the checker
-relies on none of their code.
+The engine has searches of its own on purpose (`sdpbb.problem.feasibility`): the checker relies on
+none of their code.
 """
 
 from __future__ import annotations

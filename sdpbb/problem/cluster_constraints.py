@@ -293,7 +293,7 @@ class AnyOf(ClusterConstraint):
 
 def leaves(constraint: ClusterConstraint) -> Iterator[ClusterConstraint]:
     """Yield the parts of a constraint; itself if it is not AllOf or AnyOf."""
-    if type(constraint) in (AllOf, AnyOf):
+    if isinstance(constraint, AllOf | AnyOf) and type(constraint) in BUILT_IN:
         for part in constraint.constraints:
             yield from leaves(part)
     else:

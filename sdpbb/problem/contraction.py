@@ -126,8 +126,7 @@ class Contraction:
     @cached_property
     def upper_limits(self) -> UpperLimits:
         """Upper limits on quantities, but some that no set without cannot-links exceeds."""
-        limits = UpperLimits.of(self.quantities, self.n_blocks)
-        return limits.without_idle(self.cannot_link)
+        return UpperLimits.of(self.quantities, self.n_blocks, self.cannot_link)
 
     @cached_property
     def two_sided_quantities(self) -> tuple[Quantity, ...]:

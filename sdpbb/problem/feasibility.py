@@ -1,24 +1,57 @@
-"""Feasibility: k-colourability of the cannot-link graph over blocks, within limits on clusters.
+"""Feasibility: whether k clusters can hold the blocks, cannot-linked ones apart, within limits.
 
-These are limits on their sizes and weights.
+Without limits on sizes and weights it is k-colourability of the cannot-link graph. Packings within
+limits are found greedily; by a binary programme, or in whole units, their absence is proven, too.
 
 Source: PC-SOS-SDP, section 3.3, for colourability.
 """
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.colouring import decide, sparse_graph
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
-from sdpbb.problem.packing import packed_exactly, packed_greedily
-from sdpbb.runtime.time_left import TimeLeft, no_limit
+from sdpbb.problem.packing_in_units import ClusterPacking, UndecidedPacking
+from sdpbb.problem.programme import (
+    Sizes,
+    assignment_rows,
+    clique_cover,
+    solved_within,
+    with_soft_pairs,
+)
+from sdpbb.problem.quantities import Quantity
+from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.runtime.backends.programme import (
+    ROW_TOLERANCE,
+    BinaryProgramme,
+    MilpSolution,
+    MilpStatus,
+    unit,
+)
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
 # Blocks times clusters up to which integer programmes pack blocks where sizes have no minimum: one
 # of 30,000, of 300 points with a maximum diameter, did not end in two minutes.
 FEW_VARIABLES = 2_000
+# Blocks times clusters that an integer programme is solved for under a time limit: HiGHS looks at
+# no clock while it presolves.
+MOST_VARIABLES = 300_000
+# Maximum sums whose units differ by more than the tolerance of entries, 10^-6.
+FEW_UNITS = 1_000_000
+# Part of the largest cluster by which rows of more units are wider, and narrower: ten times that.
+MARGIN = 1e-5
+# Values of a vertex so near to 0 and 1 are these.
+INTEGRAL = 1e-6
 
 
 def find_feasible(
@@ -30,7 +63,7 @@ def find_feasible(
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability
     (`colouring.decide`). If quantities are limited (`Contraction.packed_quantities`), a colouring
-    within the limits is searched for greedily, then by an integer programme (`packing`). If that
+    within the limits is searched for greedily, then by an integer programme. If that
     programme would be large, and no least above 1 follows from the limits (`SizeLimits`), the
     colouring returned may exceed their maxima: callers ask `keeps_sizes`. Other constraints on
     clusters are ignored.
@@ -86,3 +119,201 @@ def use_every_colour(labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
         counts[crowded] -= 1
         counts[colour] = 1
     return labels
+
+
+class Packing(NamedTuple):
+    """Outcome of an integer programme; what is proven is so by a solver in floating point.
+
+    labels : (m,), or None
+    is_impossible : whether it is proven that no labels are within the limits
+    is_cheapest : whether it is proven that the labels are within them, and none there cost less
+    """
+
+    labels: NDArray[np.intp] | None
+    is_impossible: bool = False
+    is_cheapest: bool = False
+
+
+def packed_exactly(
+    contraction: Contraction,
+    costs: NDArray[np.float64] | None = None,
+    time_left: TimeLeft = no_limit,
+    soft: SoftBlocks | None = None,
+) -> Packing:
+    """Return labels (m,) within the limits that keep the cannot-links, and what is proven.
+
+    By an integer programme.
+
+    Parameters
+    ----------
+    costs : (m, k) the cost of each block in each cluster, or None. Without any, blocks of a
+        greedy clique have fixed clusters where all of these are alike
+    time_left : with a limit, no programme of more than MOST_VARIABLES is begun
+    soft : pairs whose weights count, if they are violated, besides costs; its constant is left out
+
+    With costs the linear relaxation is solved first: its vertex is often one of zeros and ones, as
+    clusters of single points without cannot-links are a flow.
+
+    Where units of weight are so small that its tolerances are more than one of them, a search in
+    whole units is tried before, if there are no costs (`packed_in_units`); and the programme
+    allows clusters a little beyond the limits, so that it still proves infeasibility. One
+    that allows a little less is solved next where its labels are not within the limits themselves.
+    Where that has no solution, it is not known whether there are any, and the labels are those a
+    little beyond.
+
+    Raises
+    ------
+    BackendFailure
+        If the integer programming solver fails.
+    """
+    m, k = contraction.n_blocks, contraction.k
+    if time_left() < math.inf and m * k > MOST_VARIABLES:
+        return Packing(None)
+    many = any(_is_fine(quantity) for quantity in contraction.packed_quantities)
+    if many and costs is None:
+        with suppress(UndecidedPacking, OutOfTime):
+            found = packed_in_units(contraction, time_left)
+            return Packing(found, found is None)
+    beyond = None
+    for slack in (MARGIN, -MARGIN) if many else (0.0,):
+        is_proof = slack >= 0.0
+        programme = _programme(contraction, slack, costs is None)
+        if costs is not None:
+            programme = replace(programme, objective=costs.reshape(-1))
+            programme = with_soft_pairs(programme, k, soft or SoftBlocks())
+        solution = None if costs is None else _integral_vertex(programme, time_left)
+        solution = solution or solved_within(programme, time_left)
+        if solution.x is None:
+            return Packing(beyond, is_proof and solution.status is MilpStatus.INFEASIBLE)
+        labels = solution.x[: m * k].reshape(m, k).argmax(axis=1)
+        if contraction.keeps_sizes(labels):
+            is_cheapest = is_proof and solution.status is MilpStatus.OPTIMAL
+            return Packing(labels, is_cheapest=is_cheapest)
+        beyond = labels
+    return Packing(beyond)
+
+
+def packed_in_units(
+    contraction: Contraction, time_left: TimeLeft = no_limit
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) that satisfy limits and cannot-links; None if no labels do.
+
+    By a search in whole numbers.
+
+    Raises
+    ------
+    UndecidedPacking
+        If that is not decided within the work of the search: about a second.
+    OutOfTime
+        If the time is over before.
+    """
+    m, k = contraction.n_blocks, contraction.k
+    measures = [(each.linear, each.limits) for each in contraction.packed_quantities]
+    if not any(each.is_in_all for each in contraction.packed_quantities):
+        measures.append((np.ones(m, np.int64), SizeLimits(m, k, 1, m)))  # all blocks are packed
+    at_step = partial(check_time, time_left)
+    return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
+
+
+def _is_fine(quantity: Quantity) -> bool:
+    """Return whether a unit is less than what the tolerances of a programme can tell."""
+    return quantity.limits.n > FEW_UNITS
+
+
+def _integral_vertex(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSolution | None:
+    """Return an optimal vertex of the linear relaxation; None if it is fractional, or time over."""
+    from sdpbb.runtime.backends.highs import LinearModel  # HiGHS, which most runs do without
+
+    seconds = time_left()
+    limit = None if seconds == math.inf else max(0.01, seconds)
+    objective = programme.objective / unit(programme.objective)
+    x = LinearModel(programme).minimise(objective, limit, lambda: time_left() <= 0.0).x
+    if x is None or np.abs(x - np.round(x)).max() > INTEGRAL:
+        return None
+    is_solution = programme.satisfied_by(np.round(x))
+    return MilpSolution(MilpStatus.OPTIMAL, np.round(x)) if is_solution else None
+
+
+def _programme(contraction: Contraction, slack: float, is_free: bool) -> BinaryProgramme:
+    """Return the programme of packings, without costs.
+
+    slack : part of a limit on many units that clusters may be beyond it
+    is_free : whether there are no costs, so that clusters with the same limits are alike
+    """
+    m, k, quantities = contraction.n_blocks, contraction.k, contraction.packed_quantities
+    sizes = [_rows(quantity, slack) for quantity in quantities]
+    if all(map(_is_fine, quantities)):
+        # Without blocks a cluster lacks a unit, or a few, which rows in parts do not tell from 0.
+        sizes.append((np.ones(m), np.ones(k), np.full(k, m)))
+    are_alike = is_free and all(quantity.limits.listed is None for quantity in quantities)
+    fixed = _some_clique(contraction) if are_alike else ()
+    rows = assignment_rows(m, k, contraction.cannot_link, sizes, fixed)
+    return replace(rows, row_tolerance=MARGIN / 10.0 if slack else ROW_TOLERANCE)
+
+
+def _rows(quantity: Quantity, slack: float) -> Sizes:
+    """Return the amounts of blocks, and their least and most in clusters, with the slack."""
+    least, most = quantity.bounds
+    if not _is_fine(quantity):
+        return quantity.linear, least, most
+    scale = 1.0 / quantity.limits.most
+    return quantity.linear * scale, least * scale * (1.0 - slack), most * scale * (1.0 + slack)
+
+
+def _some_clique(contraction: Contraction) -> list[int]:
+    """Return a clique of cannot-linked blocks, or the largest block alone."""
+    cover = clique_cover(contraction.n_blocks, contraction.cannot_link)
+    # One of more than k blocks is for the programme to refuse.
+    fitting = [clique for clique in cover if len(clique) <= contraction.k]
+    return max(fitting, key=len, default=[int(contraction.counts.argmax())])
+
+
+def packed_greedily(
+    contraction: Contraction, labels: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) within the limits, or None where greedy choices find none.
+
+    By each limited quantity, points or weight, in turn.
+
+    labels : a colouring (m,) of the blocks; None where there are no cannot-links
+    """
+    packed = (_packed_by(each, contraction, labels) for each in contraction.packed_quantities)
+    return next((found for found in packed if found is not None), None)
+
+
+def _packed_by(
+    quantity: Quantity, contraction: Contraction, labels: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) within the limits, or None where a greedy choice finds none.
+
+    Blocks that are cannot-linked keep together as labels (m,), a colouring, have them; the others
+    go where most room remains, the largest first.
+    """
+    counts, k = quantity.linear, contraction.k
+    least, most = quantity.bounds
+    sizes = np.zeros(k, np.intp)
+    found = np.full(contraction.n_blocks, -1, np.intp)
+    linked = np.unique(contraction.cannot_link)
+    if len(linked):
+        assert labels is not None
+        of_colours = np.bincount(labels[linked], counts[linked], k).astype(np.intp)
+        # The largest colour goes where most room is.
+        cluster_of = np.empty(k, np.intp)
+        cluster_of[np.argsort(-of_colours, kind="stable")] = np.argsort(-most, kind="stable")
+        found[linked] = cluster_of[labels[linked]]
+        sizes[cluster_of] = of_colours
+    free = np.flatnonzero(found < 0)
+    free = free[np.argsort(-counts[free], kind="stable")]
+    are_single = counts[free] == 1
+    for block in free[~are_single].tolist():
+        cluster = int(np.argmax(most - sizes))
+        found[block] = cluster
+        sizes[cluster] += counts[block]
+    # Single points go where sizes lack some to the least, then where room is to the most.
+    single = free[are_single]
+    lacking = np.maximum(least - sizes, 0)
+    room = np.concatenate([lacking, np.maximum(most - sizes - lacking, 0)])
+    ends = np.cumsum(np.minimum(room, len(single)))
+    place = np.searchsorted(ends, np.arange(len(single)), "right")
+    found[single] = np.where(place < 2 * k, place % k, -1)
+    return found if (found >= 0).all() and contraction.keeps_sizes(found) else None

@@ -85,17 +85,25 @@ def forced_merges(
         return _merge_all(n_blocks, cannot_link)
     if k == 2:
         return _two_colouring(n_blocks, cannot_link)
-    neighbours = NeighbourSets(n_blocks, cannot_link)
-    # A block that joins a group stands for it no longer: each merge is returned once.
-    merges: dict[int, int] = {}
-    for clique, common in shared_cliques(neighbours, k - 1):
+    found = clique_merges(NeighbourSets(n_blocks, cannot_link), k)
+    return found if isinstance(found, Infeasibility) else found[:, :2]
+
+
+def clique_merges(neighbours: NeighbourSets, k: int) -> NDArray[np.intp] | Infeasibility:
+    """Return merges of blocks as rows (t, k + 1): i, j, and the clique that forces them together.
+
+    Or the Infeasibility, with the k + 1 blocks of a clique. A block j that joins another one stands
+    for it no longer: each is in one row.
+    """
+    rows: dict[int, tuple[int, ...]] = {}
+    for clique, common in _shared_cliques(neighbours, k - 1):
         for i in common:
             adjacent = common & neighbours[i]
             if adjacent:
                 return Infeasibility(InfeasibilityKind.CLIQUE, (*clique, i, min(adjacent)))
         least = min(common)
-        merges.update((j, least) for j in common if j > least and j not in merges)
-    return np.array(sorted((i, j) for j, i in merges.items()), dtype=np.intp).reshape(-1, 2)
+        rows.update((j, (least, j, *clique)) for j in common if j > least and j not in rows)
+    return np.array(sorted(rows.values()), np.intp).reshape(-1, k + 1)
 
 
 def _merge_all(n_blocks: int, cannot_link: NDArray[np.intp]) -> NDArray[np.intp] | Infeasibility:
@@ -144,7 +152,7 @@ def _first_cycle(walk: list[int]) -> tuple[int, ...]:
     raise AssertionError("the walk is not closed")
 
 
-def shared_cliques(
+def _shared_cliques(
     neighbours: NeighbourSets, order: int
 ) -> Iterator[tuple[tuple[int, ...], set[int]]]:
     """Yield the cliques of the given order that share at least two neighbours, each with these.

@@ -15,6 +15,8 @@ from sdpbb.problem.graph import distinct_edges
 POINTS, WEIGHT, CLASSES = "points", "weight", "sizes of classes"
 """Names of the quantities that sizes and weights of clusters are, and sizes of known classes."""
 
+NO_PAIRS = np.empty((0, 2), np.intp)
+
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
@@ -42,16 +44,15 @@ class Quantity:
     @classmethod
     def within(cls, linear: NDArray[np.int64], limits: SizeLimits, name: str) -> Quantity:
         """Return a quantity without pairs."""
-        return cls(linear, limits, np.empty((0, 2), np.intp), name)
+        return cls(linear, limits, NO_PAIRS, name)
 
     @classmethod
     def at_most(
-        cls, most: int, linear: ArrayLike, k: int, pairs: NDArray[np.intp] | None = None
+        cls, most: int, linear: ArrayLike, k: int, pairs: NDArray[np.intp] = NO_PAIRS
     ) -> Quantity:
         """Return a quantity of which each of k clusters holds `most` at most."""
         amounts = np.asarray(linear, np.int64)
-        counted = np.empty((0, 2), np.intp) if pairs is None else pairs
-        return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), counted)
+        return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), pairs)
 
     @classmethod
     def at_least(cls, least: int, linear: ArrayLike, k: int) -> Quantity:
@@ -69,10 +70,14 @@ class Quantity:
         linear += np.bincount(pairs[inside, 0], minlength=len(linear))
         return replace(self, linear=linear, pairs=pairs[~inside])
 
-    @property
-    def can_exceed(self) -> bool:
-        """True if all points together hold more than a cluster may."""
-        return int(self.linear.sum()) + len(self.pairs) > self.limits.most
+    def can_exceed(self, cannot_link: NDArray[np.intp] = NO_PAIRS) -> bool:
+        """Return whether all points together hold more than a cluster may.
+
+        Pairs of points that cannot link are not inside of a cluster, and do not count.
+        """
+        m = len(self.linear)
+        counted = ~np.isin(self.pairs @ [m, 1], cannot_link @ [m, 1])
+        return int(self.linear.sum()) + int(counted.sum()) > self.limits.most
 
     @cached_property
     def is_in_all(self) -> bool:
@@ -136,9 +141,11 @@ class UpperLimits:
     most: NDArray[np.float64]
 
     @classmethod
-    def of(cls, quantities: Sequence[Quantity], m: int) -> UpperLimits:
-        """Return the limits on quantities over m blocks that can be exceeded."""
-        limited = [each for each in quantities if each.can_exceed]
+    def of(
+        cls, quantities: Sequence[Quantity], m: int, cannot_link: NDArray[np.intp] = NO_PAIRS
+    ) -> UpperLimits:
+        """Return the limits that a set of m blocks without cannot-links (q, 2) may exceed."""
+        limited = [each for each in quantities if each.can_exceed(cannot_link)]
         linear, between = np.zeros((len(limited), m)), [np.empty((0, 3), np.intp)]
         for b, quantity in enumerate(limited):
             linear[b] = quantity.linear
@@ -165,20 +172,6 @@ class UpperLimits:
             np.add.at(matrices, (b, i, j), 1.0)
             matrices += matrices.transpose(0, 2, 1).copy()
         return matrices
-
-    def without_idle(self, cannot_link: NDArray[np.intp]) -> UpperLimits:
-        """Return the limits but some that no set without cannot-links (q, 2) can exceed."""
-        m = self.linear.shape[1]
-        # Pairs of blocks that cannot share a cluster are not inside of one.
-        b, i, j = self.between.T
-        counted = ~np.isin(i * m + j, cannot_link[:, 0] * m + cannot_link[:, 1])
-        largest = self.linear.sum(axis=1) + np.bincount(b[counted], minlength=len(self))
-        kept = largest > self.most
-        if kept.all():
-            return self
-        between = self.between[kept[b]]
-        between[:, 0] = (np.cumsum(kept) - 1)[between[:, 0]]
-        return UpperLimits(self.linear[kept], between, self.most[kept])
 
     def allow(self, blocks: NDArray[np.intp]) -> bool:
         """Return whether a set of blocks, (s,) different numbers, is within all limits."""

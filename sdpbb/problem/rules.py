@@ -66,7 +66,7 @@ class Rules:
             else:
                 apart.append(constraint.forbidden_pairs(points))
                 quantity = constraint.quantity(len(points), k)
-                if quantity is not None and (quantity.can_exceed or quantity.is_two_sided):
+                if quantity is not None and (quantity.can_exceed() or quantity.is_two_sided):
                     quantities.append(quantity)
         return cls(np.concatenate(apart), tuple(quantities), tuple(oracles))
 

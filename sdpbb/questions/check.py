@@ -18,7 +18,7 @@ from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.statements import Catalogue, Conflict, Statement
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.questions.report import Report, table_of
-from sdpbb.run.explanation.explain import checked_seconds, diagnose
+from sdpbb.run.explanation import checked_seconds, diagnose
 from sdpbb.runtime.document import Document, Facts, Part, Section, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.results import values_of

@@ -81,7 +81,7 @@ def _infeasible(proof: Infeasibility, instance: Instance, seconds_left: float) -
 
 def _conflict(proof: Infeasibility, instance: Instance, seconds_left: float) -> Conflict | None:
     """Return constraints that are infeasible together, if they are found in a few seconds."""
-    from sdpbb.run.explanation.explain import diagnose  # seldom needed
+    from sdpbb.run.explanation import diagnose  # seldom needed
 
     found = diagnose(instance, min(EXPLANATION, max(LEAST_EXPLANATION, seconds_left)))
     if found.is_feasible:

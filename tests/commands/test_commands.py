@@ -18,7 +18,7 @@ from sdpbb.constraint_sets import Drawing
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
 from sdpbb.questions import check
-from sdpbb.run.explanation.explain import Diagnosis
+from sdpbb.run.explanation import Diagnosis
 from tests.checker.building import built
 from tests.checker.parts import Parts
 from tests.commands.test_transcripts import FILES

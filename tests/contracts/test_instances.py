@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from sdpbb.checker.kernel.sizes import Measure
 from sdpbb.checker.packing import is_packable
 from sdpbb.problem import Contraction, Infeasibility, Partition, contract
-from sdpbb.problem.feasibility import find_feasible
-from sdpbb.problem.packing import packed_exactly, packed_greedily
+from sdpbb.problem.feasibility import find_feasible, packed_exactly, packed_greedily
 from tests.any_instance import PARTS, any_instance, drawn_instance
 from tests.enumeration import Truth, clusterings
 from tests.examples import examples

@@ -11,7 +11,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, MaximumDiameter
 from sdpbb.questions import check
 from sdpbb.questions.check import check_constraints
-from sdpbb.run.explanation.explain import Diagnosis
+from sdpbb.run.explanation import Diagnosis
 from tests.any_instance import ForbiddenSets
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples

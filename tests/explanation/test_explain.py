@@ -14,11 +14,13 @@ from sdpbb.problem import (
     MinimumDifference,
     colouring,
 )
-from sdpbb.problem.statements import Catalogue
-from sdpbb.run import conclusion
-from sdpbb.run.explanation import explain, oracle
-from sdpbb.run.explanation.explain import Diagnosis, diagnose, explain_infeasibility
-from sdpbb.run.explanation.oracle import Oracle, minimal_subset
+from sdpbb.run import conclusion, explanation
+from sdpbb.run.explanation import (
+    Diagnosis,
+    diagnose,
+    explain_infeasibility,
+    minimal_subset,
+)
 from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
 from sdpbb.runtime.time_left import no_limit
 from tests.examples import examples
@@ -34,8 +36,8 @@ def test_a_clustering_is_mended_only_where_a_greedy_colouring_does_not_do(monkey
     octahedron = [(i, j) for i in range(6) for j in range(i) if i - j != 3]
     instance = Instance(points(6), 3, cannot_link=octahedron)
     asked = []
-    monkeypatch.setattr(explain, "MANY_ROWS", 0)
-    monkeypatch.setattr(explain, "_is_mended", lambda given, _: asked.append(given) or True)
+    monkeypatch.setattr(explanation, "MANY_ROWS", 0)
+    monkeypatch.setattr(explanation, "_is_mended", lambda given, _: asked.append(given) or True)
     assert diagnose(instance, time_limit=60.0).is_feasible
     assert asked == []
     monkeypatch.setattr(colouring, "colour_exactly", lambda *_: (None, None))
@@ -198,8 +200,8 @@ def test_a_text_shows_the_first_members_and_counts_the_others():
 
 
 def test_the_integer_programming_solver_is_named_where_the_proof_is_its(monkeypatch):
-    monkeypatch.setattr(oracle, "NODES", 10)
-    monkeypatch.setattr(oracle, "FINAL_NODES", 10)
+    monkeypatch.setattr(explanation, "NODES", 10)
+    monkeypatch.setattr(explanation, "FINAL_NODES", 10)
     instance = Instance(points(11), 3, None, np.argwhere(np.triu(mycielski(cycle(5)))))
     conflict = explain_infeasibility(instance)
     assert conflict.is_minimal
@@ -214,10 +216,12 @@ def apart(adjacency: np.ndarray, wanted: float) -> tuple[np.ndarray, float]:
     return np.linalg.cholesky(gram), float(np.sqrt(2 * least + wanted))
 
 
-@pytest.mark.parametrize(("final_nodes", "is_exact"), [(oracle.FINAL_NODES, True), (10, False)])
+@pytest.mark.parametrize(
+    ("final_nodes", "is_exact"), [(explanation.FINAL_NODES, True), (10, False)]
+)
 def test_what_comes_to_cannot_links_is_confirmed_as_they_are(monkeypatch, final_nodes, is_exact):
-    monkeypatch.setattr(oracle, "NODES", 10)
-    monkeypatch.setattr(oracle, "FINAL_NODES", final_nodes)
+    monkeypatch.setattr(explanation, "NODES", 10)
+    monkeypatch.setattr(explanation, "FINAL_NODES", final_nodes)
     where, distance = apart(mycielski(cycle(5)), wanted=1.0)
     far = AllOf([MaximumDiameter(distance)])
     # Clusters of all points may be, so that the first one is left out.
@@ -227,23 +231,8 @@ def test_what_comes_to_cannot_links_is_confirmed_as_they_are(monkeypatch, final_
     assert (conflict.is_minimal, conflict.is_exact) == (True, is_exact)
 
 
-def test_what_propagation_refutes_is_exact():
-    far = AllOf([MaximumDiameter(0.5)])
-    instance = Instance(np.arange(3.0)[:, None], 2, cluster_constraints=[far])
-    judge = Oracle(Catalogue(instance), no_limit)
-    judge.relied_on_solver = True
-    assert judge.confirm([0])
-
-
-def test_what_says_more_than_cannot_links_is_not_confirmed():
-    instance = Instance(points(5), 2, cluster_constraints=[MaximumSize(3)])
-    judge = Oracle(Catalogue(instance), no_limit)
-    judge.relied_on_solver = True
-    assert not judge.confirm([0])
-
-
 def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
-    monkeypatch.setattr(oracle, "NODES", 0)
+    monkeypatch.setattr(explanation, "NODES", 0)
 
     wrong = MilpSolution(MilpStatus.INFEASIBLE)
     monkeypatch.setattr(colouring, "colour_exactly", lambda *_: (None, None))
@@ -281,9 +270,7 @@ def test_solve_has_no_conflict_for_a_feasible_instance():
 
 
 def test_a_refuted_proof_is_no_result(monkeypatch):
-    monkeypatch.setattr(
-        "sdpbb.run.explanation.explain.diagnose", lambda *arguments: Diagnosis(True)
-    )
+    monkeypatch.setattr("sdpbb.run.explanation.diagnose", lambda *arguments: Diagnosis(True))
     with pytest.raises(BackendFailure, match="contradicted by a clustering that has been found"):
         sdpbb.solve(Instance(points(4), 3, [(0, 1)], [(0, 1)]))
 
@@ -295,7 +282,7 @@ def test_little_time_is_left_for_saying_why(monkeypatch):
         asked.append(time_limit)
         return Diagnosis(None)
 
-    monkeypatch.setattr("sdpbb.run.explanation.explain.diagnose", remember)
+    monkeypatch.setattr("sdpbb.run.explanation.diagnose", remember)
     instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])
     assert sdpbb.solve(instance).conflict is None
     assert sdpbb.solve(instance, sdpbb.SolverParameters(time_limit=1e-3)).conflict is None

@@ -16,7 +16,7 @@ from sdpbb.problem import (
 )
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.statements import Catalogue, StatementKind
-from sdpbb.run.explanation.explain import explain_infeasibility
+from sdpbb.run.explanation import explain_infeasibility
 
 POINTS = "4 1\n0\n1\n5\n9\n"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components as scipy_components
 
-from sdpbb.problem.graph import NeighbourSets, by_first_occurrence, connected_components
+from sdpbb.problem.graph import by_first_occurrence, connected_components
 
 
 def expected(n, pairs):
@@ -39,15 +39,3 @@ def test_long_paths_in_any_order_of_their_vertices():
     ):
         pairs = np.column_stack([order[:-1], order[1:]])
         assert not connected_components(n, pairs).any()
-
-
-@given(st.data())
-def test_neighbour_sets_hold_the_other_ends_of_edges(data):
-    n = data.draw(st.integers(1, 12))
-    ends = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))
-    pairs = data.draw(st.lists(ends, max_size=30))
-    neighbours = NeighbourSets(n, np.array(pairs, dtype=np.intp).reshape(-1, 2))
-    assert len(neighbours) == n
-    for i in range(n):
-        assert neighbours[i] == {b for a, b in pairs if a == i} | {a for a, b in pairs if b == i}
-        assert neighbours.n_ends[i] == sum((a == i) + (b == i) for a, b in pairs)

@@ -13,7 +13,7 @@ from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import measures
 from sdpbb.problem.colouring import decide, greedy_clique
 from sdpbb.problem.graph import NeighbourSets
-from sdpbb.problem.infeasibility import shared_cliques
+from sdpbb.problem.infeasibility import Infeasibility, clique_merges
 
 Step = tuple[list[Any], dict[str, NDArray[Any]]]
 """Step of a log: a list that begins with a word, and its arrays."""
@@ -70,19 +70,10 @@ def _round(blocks: Blocks) -> tuple[NDArray[np.int64], list[int] | None]:
     first = np.unique(blocks.block_of, return_index=True)[1]
     pairs = np.argwhere(blocks.adjacency)  # few, and a triangle would be another matrix
     neighbours = NeighbourSets(blocks.m, pairs[pairs[:, 0] <= pairs[:, 1]])
-    rows: dict[int, list[int]] = {}
-    for clique, common in shared_cliques(neighbours, blocks.k - 1):
-        for i in common:
-            adjacent = common & neighbours[i]
-            if adjacent:
-                members = [*clique, i, min(adjacent)]
-                return np.empty((0, 0), np.int64), first[members].tolist()
-        least = min(common)
-        for j in common:
-            if j > least:
-                rows.setdefault(j, [least, j, *clique])
-    table = np.array([rows[j] for j in sorted(rows)], np.intp).reshape(-1, blocks.k + 1)
-    return first[table].astype(np.int64), None
+    found = clique_merges(neighbours, blocks.k)
+    if isinstance(found, Infeasibility):
+        return np.empty((0, 0), np.int64), first[list(found.points)].tolist()
+    return first[found].astype(np.int64), None
 
 
 def infeasibility(blocks: Blocks) -> list[Step]:

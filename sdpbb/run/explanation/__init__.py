@@ -1,1 +1,0 @@
-"""Explanation of infeasible constraints in the user's words."""
