@@ -175,7 +175,6 @@ class PlaceRun(Attached):
         self._contraction = contraction
         self._problem = PlaceProblem.of(contraction)
         self._dual = PlaceDual(self._problem, self.places, self.scale)
-        self.n_boxes = 0
         return self
 
     @property
@@ -268,7 +267,6 @@ class PlaceRun(Attached):
         share = (float(values.max()) - left / of.k) / known if known > 0.0 else 0.0
         search = PlaceSearch(of, prices, known, tolerance / of.k, float(np.clip(share, *SHARES)))
         bound = price_bound(self._contraction, prices, search.run(time_left))
-        self.n_boxes = search.n_boxes
         places = _spread(search.met[:, :3], APART[-1] * radius, radius, CLIMBERS * of.k)
         met = np.vstack([tops, search.met, self._climbed(prices, places, time_left)])
         return bound, met[np.argsort(-met[:, 3], kind="stable"), :3]
