@@ -151,7 +151,9 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     run = HybridBounding(SdpParameters(max_iterations=200)).start(contraction, None)
     while run.columns is None:
         relaxed = run.advance(math.inf).bound.value
-    assert run.columns.stabilisation.centre.value(contraction.k) >= 0.9 * relaxed
+    first = run.semidefinite_duals()
+    assert first.value(contraction.k) >= 0.9 * relaxed
+    assert np.array_equal(run.columns.master.centre, first.prices)
     assert finished(run).bound.value >= relaxed
 
 

@@ -27,12 +27,6 @@ class DualValues:
     prices: NDArray[np.float64]
     sigma: float
 
-    def towards(self, other: DualValues, weight: float) -> DualValues:
-        """Return (1 - weight) times these plus weight times the others."""
-        rest = 1.0 - weight
-        prices = rest * self.prices + weight * other.prices
-        return DualValues(prices, rest * self.sigma + weight * other.sigma)
-
     def value(self, k: int) -> float:
         """Return the Lagrangian value sum_i prices_i - k sigma.
 

@@ -1,7 +1,7 @@
 """Column generation for one node, in steps that can be resumed.
 
-A step solves the restricted master programme and prices: heuristically at the points of the
-stabilisation, then exactly, by the slice, where that finds nothing. While the pool does not cover
+A step solves the restricted master programme and prices: heuristically, then exactly, by the slice,
+where that finds nothing. While the pool does not cover
 all blocks, Farkas pricing finds columns for them, or proves that there are none.
 """
 
@@ -28,7 +28,6 @@ from sdpbb.bounds.lagrangian.masters import begun_master
 from sdpbb.bounds.lagrangian.masters.programme import MasterProgramme, MasterSolution, Phase
 from sdpbb.bounds.lagrangian.primal import Primal
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
-from sdpbb.bounds.lagrangian.stabilisation import Observation, Stabilisation
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
@@ -116,7 +115,6 @@ class Generation(Attached):
     """
 
     master: MasterProgramme
-    stabilisation: Stabilisation
     primal: Primal
     bound: ProvenBound
     integer: bool
@@ -141,12 +139,11 @@ class Generation(Attached):
         Parameters
         ----------
         columns : to begin with, allowed clusters of known clusterings, say. Singletons are added
-        centre : dual values from elsewhere, for the stabilisation
+        centre : good dual values, such as those of another bound or of the parent of a node
         """
         master = begun_master(contraction, columns, centre)
-        scheme = Stabilisation.begin(master.needs_stabilisation, centre)
         primal, bound = Primal.begin(contraction), scatter_bound(contraction)
-        self = cls(master, scheme, primal, bound, integer)
+        self = cls(master, primal, bound, integer)
         self._contraction, self._pricer = contraction, pricer
         return self
 
@@ -207,7 +204,7 @@ class Generation(Attached):
             self._price_in_slices(self.under_way, cutoff)
             return
         master = self.master
-        solution = master.solve(self.stabilisation.penalty())
+        solution = master.solve()
         self.primal.meet(self._contraction, master.columns, solution, master.is_worth_rounding)
         self.own = own = DualValues(solution.prices, solution.sigma)
         if solution.phase is Phase.FEASIBILITY:
@@ -217,39 +214,22 @@ class Generation(Attached):
             self._price(own, solution, cutoff)
 
     def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> None:
-        """Price heuristically at the points of the stabilisation.
-
-        Where nothing is found, begin exact pricing.
+        """Price heuristically; begin exact pricing where nothing is found, or where it may suffice.
 
         own : the dual values of the solution
         """
-        k = self._contraction.k
-        for position, at in enumerate(self.stabilisation.points(own)):
-            # Which clusters of smoothed prices are of use, the master's own prices say.
-            sigma = own.sigma if at is own else -math.inf
-            found = Columns.of(self._contraction, self._pricer.heuristic(at.prices, sigma))
-            observation = self._observation(at, found, first=position == 0)
-            self.stabilisation.observe(own, observation, k)
-            self.master.observe(solution, observation.at.value(k))
-            grown = self._add(found, own)
-            if self.early and self._value(observation.at) >= cutoff:
-                self.under_way = ExactPricing(at, self._closing_value(at, cutoff), settles=False)
-                return
-            if grown:
-                return
-        if self.stabilisation.solved(solution):
-            self._begin_exact_pricing(own, cutoff)
-
-    def _begin_exact_pricing(self, own: DualValues, cutoff: float) -> None:
-        """Begin exact pricing at the master's own prices, or solve more precisely first."""
-        master = self.master
-        master.tighten()
-        if not master.is_worth_pricing:
-            return
-        optimal, needed = -own.sigma - self._tolerance(own), self._closing_value(own, cutoff)
-        closing = self.early and needed < optimal
-        settles = not closing and master.is_final
-        self.under_way = ExactPricing(own, needed if closing else optimal, settles)
+        found = Columns.of(self._contraction, self._pricer.heuristic(own.prices, own.sigma))
+        least = float((found.costs - found.collected(own.prices)).min(initial=-own.sigma))
+        shown = DualValues(own.prices, -least).value(self._contraction.k)
+        self.master.observe(solution, shown)
+        grown, needed = self._add(found, own), self._closing_value(own, cutoff)
+        if self.early and shown + self._paid_by_all >= cutoff:
+            self.under_way = ExactPricing(own, needed, settles=False)
+        elif not grown and self.master.settle(solution):
+            optimal = -own.sigma - self._tolerance(own)
+            closing = self.early and needed < optimal
+            settles = not closing and self.master.is_final
+            self.under_way = ExactPricing(own, needed if closing else optimal, settles)
 
     def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> None:
         """Work for a slice on unfinished exact pricing, of whichever kind it is."""
@@ -278,10 +258,7 @@ class Generation(Attached):
         refuted = not pricing.settles and len(found) > 0
         if least is None and not grown and not refuted:
             return
-        self.under_way, own = None, self.own
-        assert own is not None
-        shown = self._observation(pricing.at, found, least=least)
-        self.stabilisation.observe(own, shown, self._contraction.k)
+        self.under_way = None
         if grown:
             return
         if not pricing.settles:
@@ -290,7 +267,7 @@ class Generation(Attached):
             return
         self.least = least
         if self.integer:
-            self.primal.search(self._contraction, self.master.columns, own, cutoff)
+            self.primal.search(self._contraction, self.master.columns, pricing.at, cutoff)
         self.is_finished = True
 
     def _price_for_cover(self, own: DualValues) -> None:
@@ -336,19 +313,6 @@ class Generation(Attached):
         proven = lagrangian_bound(self._contraction, prices, least)
         self.bound = max(self.bound, proven)
 
-    def _observation(
-        self, at: DualValues, found: Columns, first: bool = False, least: float | None = None
-    ) -> Observation:
-        """Return the outcome of pricing at dual values that found some clusters.
-
-        `least` is given if it is proven.
-        """
-        values = found.costs - found.collected(at.prices)
-        cluster = found.members[np.argmin(values)] if len(found) else None
-        met = float(values.min(initial=-at.sigma))
-        shown = DualValues(at.prices, -(met if least is None else least))
-        return Observation(shown, cluster, first, least is not None)
-
     def _closing_value(self, at: DualValues, cutoff: float) -> float:
         """Return the least value with which these prices close the node, with room for rounding.
 
@@ -363,10 +327,6 @@ class Generation(Attached):
     def _paid_by_all(self) -> float:
         """Part of the cost that all clusterings pay for soft pairs, and no column does."""
         return self._contraction.soft.constant_below
-
-    def _value(self, at: DualValues) -> float:
-        """Return the Lagrangian value of dual values, with what all clusterings pay."""
-        return at.value(self._contraction.k) + self._paid_by_all
 
     def _tolerance(self, own: DualValues) -> float:
         """Return how little a cluster may save at dual values without being worth a column."""

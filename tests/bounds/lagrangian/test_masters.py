@@ -36,7 +36,7 @@ from tests.enumeration import clusterings
 from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
-SCHEMES = ("smoothing", "box", "interior")
+SCHEMES = ("no prices known", "box", "interior")
 INTERIOR_FROM = "bounds.lagrangian.masters.INTERIOR_FROM"
 # Columns are deleted from two per block on.
 FEW = {
@@ -50,7 +50,7 @@ def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
     if scheme == "box":
         centre = DualValues(np.full(contraction.n_blocks, price), 0.5 * price)
         return Generation.begin(contraction, pricer, centre=centre)
-    if scheme == "smoothing":
+    if scheme == "no prices known":
         return Generation.begin(contraction, pricer)
     rows = clusterings(contraction.n_blocks, contraction.k)
     labels = next((row for row in rows if contraction.keeps(row)), None)

@@ -15,7 +15,7 @@ from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.enumeration import Enumeration
 from sdpbb.bounds.lagrangian.partitioning import certain_costs, cheapest_partition
-from sdpbb.bounds.lagrangian.partitioning.exact_cover import as_words, cheapest_exact_cover
+from sdpbb.bounds.lagrangian.partitioning.exact_cover import cheapest_exact_cover
 from sdpbb.bounds.lagrangian.partitioning.explicit_master import Multipliers
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.errors import ParameterError
@@ -177,7 +177,7 @@ def search(members, gains, costs, k, budget, target, shift=0, effort=10**9, rang
     sets, m = csr_array(members.astype(np.int8)), members.shape[1]
     start, block = sets.indptr.astype(np.int64), sets.indices.astype(np.int64)
     kind, n_of_kind = np.zeros(len(members), np.int64), np.array([k])
-    columns, sizes = (start, block, as_words(sets), gains, costs), members.sum(axis=1)
+    columns, sizes = (start, block, gains, costs), members.sum(axis=1)
     wanted = kind, n_of_kind, sizes.astype(np.int64), np.array(ranges, np.int64).reshape(-1, 2)
     return cheapest_exact_cover(*columns, m, k, budget, target, shift, effort, *wanted)
 
@@ -211,18 +211,6 @@ def test_the_cheapest_cover_within_the_budget(seed, shift):
         assert costs[chosen].sum() == best
     else:
         assert (chosen == -1).all()
-
-
-def test_more_blocks_than_a_word_has_bits():
-    m, rng = 150, np.random.default_rng(0)
-    labels = rng.permutation(np.arange(m) % 10)
-    members = np.concatenate([labels == np.arange(10)[:, None], random_sets(rng, 300, m)])
-    costs = np.concatenate([np.full(10, 7), np.full(len(members) - 10, 6)])
-    zero = np.zeros(len(members), np.int64)
-    chosen, target, finished = search(members, zero, costs, 10, 1, 1000)
-    assert finished
-    assert target == 70
-    assert sorted(chosen) == list(range(10))
 
 
 @given(SEEDS, st.sampled_from([1e3, 1e9, 1e30]))

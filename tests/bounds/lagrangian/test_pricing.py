@@ -35,8 +35,7 @@ def searched_by(contraction: Contraction, way: str) -> PricingProblem:
         # Soft pairs and least sizes have no regions.
         if contraction.is_monotone and not contraction.soft and data.points.shape[1]:
             data = data._replace(boxes=not len(data.limits), by_size=False)
-            with constants({"bounds.lagrangian.sets.problem._FEWEST": 1}):
-                regions = tiling(data.points, 1.0 if way == "small regions" else 3.0)
+            regions = tiling(data.points, 1.0 if way == "small regions" else 3.0)
             return replace(problem, data=data, regions=regions)
     # Boxes in many coordinates, or of sets judged as a whole, are halved for long.
     elif way != "as it is" and contraction.is_monotone and data.points.shape[1] <= 3:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
 from sdpbb.bounds.lagrangian.columns import Columns, Membership
 from sdpbb.bounds.lagrangian.masters.interior_method import CoverProgramme, solve_cover
@@ -15,7 +16,6 @@ from sdpbb.bounds.lagrangian.masters.programme import (
     MAX_COLUMNS_PER_BLOCK,
     MasterProgramme,
     MasterSolution,
-    Penalty,
     Phase,
 )
 from sdpbb.bounds.lagrangian.sets.problem import principal_coordinates
@@ -57,8 +57,6 @@ class InteriorMaster(MasterProgramme):
     solved: float = _FIRST
     is_exact: bool = False
 
-    needs_stabilisation = False
-
     @classmethod
     def begin(
         cls,
@@ -91,10 +89,6 @@ class InteriorMaster(MasterProgramme):
         return self.solved <= _CLEAR
 
     @property
-    def is_worth_pricing(self) -> bool:
-        return self.is_exact or self.tolerance <= _PRECISE
-
-    @property
     def is_final(self) -> bool:
         return self.is_exact
 
@@ -105,14 +99,16 @@ class InteriorMaster(MasterProgramme):
         self._rows = np.concatenate([self._rows, rows])
         return len(new)
 
-    def solve(self, penalty: Penalty | None = None) -> MasterSolution:
-        """Minimise over the pool to the present tolerance; there are no penalties."""
-        assert penalty is None
+    def solve(self) -> MasterSolution:
+        """Minimise over the pool to the present tolerance."""
         place = self._place
         programme = self._programme()
         prices = np.empty(self._m)
         prices[place] = self.prices
         found = solve_cover(programme, prices, self.sigma, self.tolerance)
+        if not found.is_precise:  # the last prices may be far from those of a small value
+            level = np.full(self._m, found.value / self._m)
+            found = solve_cover(programme, level, 0.0, self.tolerance)
         if not (math.isfinite(found.sigma) and np.isfinite(found.prices).all()):
             raise BackendFailure("interior point method: numbers that differ too much in size")
         self.solved = self.tolerance
@@ -126,9 +122,9 @@ class InteriorMaster(MasterProgramme):
         gap = abs(solution.value - shown) / max(abs(solution.value), np.finfo(np.float64).tiny)
         self.tolerance = min(_FIRST, max(_SHARE * gap, _LAST))
 
-    def tighten(self) -> None:
-        """Lower the next tolerance, as pricing has found nothing at the last."""
+    def settle(self, solution: MasterSolution) -> bool:
         self.tolerance = max(min(self.tolerance, _TIGHTER * self.solved), _LAST)
+        return self.is_exact or self.tolerance <= _PRECISE
 
     def purge(self, solution: MasterSolution) -> None:
         if len(self.columns) <= self.limit:
@@ -142,8 +138,9 @@ class InteriorMaster(MasterProgramme):
         self._shrink(keep)
 
     def _programme(self) -> CoverProgramme:
-        start = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)
-        return CoverProgramme(start, self._rows, self.columns.costs, self._m, self._k)
+        start, ones = np.append(0, np.cumsum(self._lengths)), np.ones(len(self._rows))
+        matrix = csc_array((ones, self._rows, start), (self._m, len(self._lengths)))
+        return CoverProgramme(matrix, self.columns.costs, self._k)
 
     def _reduced(self, prices: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
         """Return the reduced costs (t,) of the pool."""
@@ -156,15 +153,3 @@ class InteriorMaster(MasterProgramme):
         lengths = members.sum(axis=1).astype(np.int64)
         ordered = np.argsort(self._place)
         return lengths, np.nonzero(members[:, ordered])[1].astype(np.int64)
-
-
-def covering_prefix(columns: Columns, k: int) -> int:
-    """Return how many columns at the beginning are a partition into at most k; 0 for none."""
-    covered = np.zeros(columns.n_blocks, bool)
-    for position in range(min(k, len(columns))):
-        if (covered & columns.members[position]).any():
-            return 0
-        covered |= columns.members[position]
-        if covered.all():
-            return position + 1
-    return 0

@@ -15,32 +15,15 @@ P. Munari (New developments in the primal-dual column generation technique, EJOR
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cho_solve_banded, cholesky_banded
+from scipy.sparse import csc_array
 
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
-
-
-@njit(cache=True)
-def add_covers(start: Integers, rows: Integers, x: Reals, covers: Reals) -> None:
-    """Add to each row (m,) the sum of x over the columns that hold it."""
-    for column in range(len(start) - 1):
-        for at in range(start[column], start[column + 1]):
-            covers[rows[at]] += x[column]
-
-
-@njit(cache=True)
-def fill_collected(start: Integers, rows: Integers, prices: Reals, collected: Reals) -> None:
-    """Fill for each column (t,) the sum of the prices of its rows."""
-    for column in range(len(start) - 1):
-        total = 0.0
-        for at in range(start[column], start[column + 1]):
-            total += prices[rows[at]]
-        collected[column] = total
 
 
 @njit(cache=True)
@@ -76,35 +59,37 @@ _COVER = 1e-3
 class CoverProgramme:
     """Columns of a covering programme.
 
-    start, rows : of the t columns, rows ascending in each
+    matrix : (m, t) of ones, rows ascending in each column
     costs : (t,)
-    m, k : rows, and how many columns at most
+    k : how many columns at most
     """
 
-    start: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    matrix: csc_array
     costs: Vector
-    m: int
     k: int
 
-    def covers(self, x: Vector) -> Vector:
-        """Return A x - 1, and k - sum x, (m + 1,)."""
-        covers = np.full(self.m + 1, -1.0)
-        add_covers(self.start, self.rows, x, covers[: self.m])
-        covers[self.m] = self.k - x.sum()
-        return covers
+    @property
+    def sides(self) -> Vector:
+        """Least values (m + 1,) of `times`: 1 for each row, and -k."""
+        return np.append(np.ones(self.matrix.shape[0]), -float(self.k))
+
+    def times(self, x: Vector) -> Vector:
+        """Return A x, and -sum x, (m + 1,)."""
+        return np.append(self.matrix @ x, -x.sum())
+
+    def collected(self, duals: Vector) -> Vector:
+        """Return A' prices - sigma, (t,), for prices and sigma (m + 1,)."""
+        return np.asarray(self.matrix.T @ duals[:-1] - duals[-1])
 
     def reduced(self, duals: Vector) -> Vector:
         """Return costs less prices plus sigma, (t,), for prices and sigma (m + 1,)."""
-        collected = np.empty(len(self.costs))
-        fill_collected(self.start, self.rows, duals[: self.m], collected)
-        return np.asarray(self.costs - collected + duals[self.m])
+        return self.costs - self.collected(duals)
 
     @property
     def width(self) -> int:
         """Largest distance of two rows of a column."""
-        ends = self.rows[self.start[1:] - 1] - self.rows[self.start[:-1]]
-        return int(ends.max(initial=0))
+        start, rows = self.matrix.indptr, self.matrix.indices
+        return int((rows[start[1:] - 1] - rows[start[:-1]]).max(initial=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +117,7 @@ def solve_cover(
     prices, sigma : to begin from; the mean price is the unit
     """
     unit = max(float(np.abs(prices).mean()), np.finfo(np.float64).tiny)
-    scaled = CoverProgramme(
-        programme.start, programme.rows, programme.costs / unit, programme.m, programme.k
-    )
+    scaled = replace(programme, costs=programme.costs / unit)
     duals = np.maximum(np.append(prices, sigma) / unit, _LEAST_SLACK)
     iterate = _Iterate.begin(scaled, duals, max(_LEAST_SLACK, tolerance))
     is_precise = False
@@ -142,11 +125,10 @@ def solve_cover(
         is_precise = iterate.is_within(tolerance)
         if is_precise or not iterate.advance(tolerance):
             break
-    m = programme.m
     return InteriorSolution(
         iterate.x,
-        iterate.duals[:m] * unit,
-        float(iterate.duals[m]) * unit,
+        iterate.duals[:-1] * unit,
+        float(iterate.duals[-1]) * unit,
         float(scaled.costs @ iterate.x) * unit,
         is_precise,
     )
@@ -167,13 +149,12 @@ class _Iterate:
         least = _FIRST_SLACK * float(np.abs(programme.costs).mean()) + _LEAST_SLACK
         slacks = np.maximum(programme.reduced(duals), least)
         x = product / slacks
-        surplus = np.maximum(programme.covers(x), 1e-2)
+        surplus = np.maximum(programme.times(x) - programme.sides, 1e-2)
         return cls(programme, x, slacks, duals, surplus)
 
     @property
     def dual_value(self) -> float:
-        programme = self.programme
-        return float(self.duals[: programme.m].sum() - programme.k * self.duals[programme.m])
+        return float(self.duals[:-1].sum() - self.programme.k * self.duals[-1])
 
     @property
     def complementarity(self) -> float:
@@ -183,7 +164,7 @@ class _Iterate:
     def residuals(self) -> tuple[Vector, Vector]:
         """Residuals of the rows, and of the columns."""
         programme = self.programme
-        rows = self.surplus - programme.covers(self.x)
+        rows = self.surplus - (programme.times(self.x) - programme.sides)
         return rows, programme.reduced(self.duals) - self.slacks
 
     def is_within(self, tolerance: float) -> bool:
@@ -204,15 +185,17 @@ class _Iterate:
             return False
         rows, columns = self.residuals
         x, slacks, duals, surplus = self.x, self.slacks, self.duals, self.surplus
+        programme = self.programme
         count = len(x) + len(duals)
         mean = self.complementarity / count
 
         def direction(
             x_product: Vector, dual_product: Vector
         ) -> tuple[Vector, Vector, Vector, Vector]:
-            right = rows - self._against((x_product - x * columns) / slacks) + dual_product / duals
+            right = rows - programme.times((x_product - x * columns) / slacks)
+            right += dual_product / duals
             d_duals = solve(right)
-            d_slacks = columns - self._collected(d_duals)
+            d_slacks = columns - programme.collected(d_duals)
             return (
                 (x_product - x * d_slacks) / slacks,
                 d_slacks,
@@ -239,37 +222,21 @@ class _Iterate:
         self.x, self.slacks, self.duals, self.surplus = moved
         return max(primal, dual) > 1e-6
 
-    def _against(self, x: Vector) -> Vector:
-        """Return A x and -sum x, (m + 1,)."""
-        covers = np.zeros(self.programme.m + 1)
-        add_covers(self.programme.start, self.programme.rows, x, covers[:-1])
-        covers[-1] = -x.sum()
-        return covers
-
-    def _collected(self, duals: Vector) -> Vector:
-        """Return A' prices - sigma, (t,)."""
-        collected = np.empty(len(self.x))
-        fill_collected(self.programme.start, self.programme.rows, duals[:-1], collected)
-        return np.asarray(collected - duals[-1])
-
     def _factorised(self) -> Callable[[Vector], Vector] | None:
         """Return the inverse of A diag(x / s) A' + diag(p / y), the row of sum x included."""
-        programme, m = self.programme, self.programme.m
         weights, own = self.x / self.slacks, self.surplus / self.duals
-        inverse = _inverse_of(programme, weights, own[:m])
+        inverse = _inverse_of(self.programme, weights, own[:-1])
         if inverse is None:
             return None
-        border = np.zeros(m)
-        add_covers(programme.start, programme.rows, weights, border)
-        border *= -1.0
+        border = -(self.programme.matrix @ weights)
         solved = inverse(border)
-        corner = float(weights.sum() + own[m] - border @ solved)
+        corner = float(weights.sum() + own[-1] - border @ solved)
         if not corner > 0.0:
             return None
 
         def solve(right: Vector) -> Vector:
-            first = inverse(right[:m])
-            last = (right[m] - border @ first) / corner
+            first = inverse(right[:-1])
+            last = (right[-1] - border @ first) / corner
             return np.append(first - solved * last, last)
 
         return solve
@@ -279,9 +246,9 @@ def _inverse_of(
     programme: CoverProgramme, weights: Vector, diagonal: Vector
 ) -> Callable[[Vector], Vector] | None:
     """Return the inverse of A diag(weights) A' + a diagonal; None if nearly singular."""
-    m, width = programme.m, programme.width
+    matrix, m, width = programme.matrix, len(diagonal), programme.width
     band = np.zeros((m, width + 1))
-    add_products(programme.start, programme.rows, weights, band)
+    add_products(matrix.indptr, matrix.indices, weights, band)
     band[:, 0] += diagonal + _REGULARISATION
     try:
         if width < _FULL * m:
@@ -304,5 +271,5 @@ def _longest(values: Vector, steps: Vector) -> float:
 
 def exercise() -> None:
     """Call the compiled loops once, with the types that runs call them with."""
-    programme = CoverProgramme(np.arange(4), np.arange(3), np.ones(3), 3, 3)
+    programme = CoverProgramme(csc_array(np.eye(3)), np.ones(3), 3)
     solve_cover(programme, np.ones(3), 0.0, 0.1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,30 +30,15 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Penalty:
-    """Penalty on prices far from a centre, which is subtracted from the dual objective:
-
-        slope * sum_i max(0, |lambda_i - centre_i| - width),
-
-    that is, perturbations 0 <= y+, y- <= slope of the cover of a block, at the costs
-    centre_i + width and width - centre_i.
-    """
-
-    centre: NDArray[np.float64]
-    width: float
-    slope: float
-
-
-@dataclass(frozen=True, eq=False)
 class MasterSolution:
     """Optimal solution of the restricted master programme and of its dual.
 
     phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
-    value : the minimum; with a penalty its perturbations are paid for
+    value : the minimum, with what perturbations cost
     x : (t,) how much of each column is used
     prices : (m,) lambda, >= 0 in the covering form
     sigma : the price of a cluster, >= 0 in the covering form
-    perturbation : sum of the perturbations y+ + y- used; 0 without a penalty
+    perturbation : sum of the perturbations of the covers of blocks; 0 without a penalty on prices
     """
 
     phase: Phase
@@ -75,13 +59,7 @@ class MasterProgramme(Attached, ABC):
     columns : the pool
     limit : with more columns than this some are deleted
     phase : objective of the last solution, or of the first one before
-
-    Attributes
-    ----------
-    needs_stabilisation : whether prices jump from one solution to the next
     """
-
-    needs_stabilisation: ClassVar[bool] = True
 
     columns: Columns
     limit: float
@@ -107,13 +85,20 @@ class MasterProgramme(Attached, ABC):
         """Add those of the columns that are not in the pool, and return how many these are."""
 
     @abstractmethod
-    def solve(self, penalty: Penalty | None = None) -> MasterSolution:
+    def solve(self) -> MasterSolution:
         """Minimise over the pool.
 
         Raises
         ------
         BackendFailure
             If the method ends without a verdict, or contradicts itself.
+        """
+
+    @abstractmethod
+    def settle(self, solution: MasterSolution) -> bool:
+        """Make the next programme more exact, as heuristic pricing finds nothing at a solution.
+
+        Return whether the solution is exact enough already, so that exact pricing pays off.
         """
 
     @abstractmethod
@@ -131,11 +116,6 @@ class MasterProgramme(Attached, ABC):
         return True
 
     @property
-    def is_worth_pricing(self) -> bool:
-        """True if the last solution is near enough to an optimum for exact pricing."""
-        return True
-
-    @property
     def is_final(self) -> bool:
         """True if the last solution is as precise as any will be."""
         return True
@@ -145,6 +125,3 @@ class MasterProgramme(Attached, ABC):
 
         It says how precise the next solution has to be, if it is not an optimal vertex anyway.
         """
-
-    def tighten(self) -> None:
-        """Solve more precisely than the last time, as pricing has found nothing there."""

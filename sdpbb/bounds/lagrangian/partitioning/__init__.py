@@ -12,15 +12,14 @@ from scipy.sparse import csr_array
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.lagrangian.columns import Columns, Membership
 from sdpbb.bounds.lagrangian.partitioning.exact_cover import (
-    as_words,
     cheapest_exact_cover,
     violated_triples,
 )
 from sdpbb.bounds.lagrangian.partitioning.explicit_master import (
     LARGEST,
     TOLERANCE,
-    ExplicitMaster,
     Multipliers,
+    partitioning_vertex,
 )
 from sdpbb.bounds.lagrangian.primal import cheapest_choice
 from sdpbb.errors import ParameterError
@@ -202,16 +201,14 @@ class _PartitionSearch:
             return
         taken = self.position[_lowest(reduced, self._batch)]
         for rounds_left in range(CUT_ROUNDS, -1, -1):
-            master = ExplicitMaster(self.m, self.k, triples)
-            x = self._optimum(master, triples, taken)
+            taken, x = self._optimum(triples, taken)
             self.search(TRIAL_EFFORT)
             if self.is_finished:
                 return
-            more = self._violated(master.columns, x)
+            more = self._violated(taken, x)
             if not rounds_left or not len(more):
                 break
             triples = np.concatenate([triples, more])
-            taken = master.columns
         self._try_integer_programme()
         self.search(EFFORT)
 
@@ -248,32 +245,33 @@ class _PartitionSearch:
         return reduced - least[self.kind], value
 
     def _optimum(
-        self, master: ExplicitMaster, triples: NDArray[np.int64], taken: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        """Return an optimal x of the master's columns over all that are left.
+        self, triples: NDArray[np.int64], taken: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return an optimal x over all columns that are left, and the columns that it is of.
 
-        First of those taken.
+        taken : numbers of the columns to begin with
         """
-        unit = 2.0**COST_BITS / LARGEST  # of the linear programme
+        unit, basis = 2.0**COST_BITS / LARGEST, None  # of the linear programme
+        taken = np.intersect1d(taken, self.position)
         while True:
-            left = np.flatnonzero(np.isin(self.position, taken))
-            master.add(self.position[left], self.sets[left], self.costs[left] / unit)
-            vertex = master.solve()
+            at = np.searchsorted(self.position, taken)
+            sets, costs = self.sets[at], self.costs[at]
+            vertex = partitioning_vertex(sets, costs / unit, self.k, triples, basis)
             if vertex.is_partition:
-                chosen = np.searchsorted(self.position, master.columns[vertex.x > 0.5])
-                self._offer(self.sets[chosen], self.costs[chosen])
+                chosen = np.flatnonzero(vertex.x > 0.5)
+                self._offer(sets[chosen], costs[chosen])
             by = Multipliers.rounded(
                 vertex.prices * unit, triples, vertex.penalties * unit, PRICE_LIMIT
             )
             reduced = self.tighten(by)
-            still = np.isin(master.columns, self.position)
-            new = ~np.isin(self.position, master.columns)
+            new = ~np.isin(self.position, taken)
             new &= reduced / unit + vertex.sigma < -10.0 * TOLERANCE
             if self.is_finished or not new.any():
-                return vertex.x
-            master.keep(still)
-            among = np.flatnonzero(new)
-            taken = self.position[among[_lowest(reduced[among], self._batch)]]
+                return taken, vertex.x
+            still, among = np.isin(taken, self.position), np.flatnonzero(new)
+            more = self.position[np.sort(among[_lowest(reduced[among], self._batch)])]
+            basis = vertex.basis_of(still, len(more))
+            taken = np.concatenate([taken[still], more])
 
     def search(self, effort: int) -> None:
         """Search all partitions into the remaining columns."""
@@ -288,7 +286,6 @@ class _PartitionSearch:
         chosen, target, finished = cheapest_exact_cover(
             sets.indptr.astype(np.int64),
             sets.indices.astype(np.int64),
-            as_words(sets),
             gains[order] >> shift,
             self.costs[order],
             self.m,

@@ -1,4 +1,4 @@
-"""Compiled loops over explicit columns: reduced costs, violated rows, the exact cover search.
+"""Compiled loops over explicit columns: violated rows, and the exact cover search.
 
 Costs are integers (int64): nothing here is rounded. Columns are compressed rows: the blocks of
 column t are block[start[t]:start[t + 1]].
@@ -13,48 +13,6 @@ from scipy.sparse import csr_array
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.ranges import has_ranges
-
-
-def as_words(sets: csr_array) -> NDArray[np.uint64]:
-    """Return rows of sets (t, m) as bits, (t, ceil(m / 64)).
-
-    Block i is bit i % 64 of word i // 64.
-    """
-    bits = np.packbits(sets.toarray().astype(bool), axis=1, bitorder="little")
-    padding = np.zeros((len(bits), -bits.shape[1] % 8), np.uint8)
-    return np.concatenate([bits, padding], axis=1).view("<u8").astype(np.uint64)
-
-
-@njit(cache=True)
-def reduced_costs(
-    start: Integers,
-    block: Integers,
-    costs: Integers,
-    prices: Integers,
-    triples: Integers,
-    penalties: Integers,
-) -> Integers:
-    """Return the reduced costs (t,) of columns under prices and penalties of triples.
-
-    That is costs_t - the prices of the blocks of t + the penalties of the triples, (c, 3), of which
-    t holds at least two blocks.
-    """
-    count = len(costs)
-    reduced = np.empty(count, np.int64)
-    inside = np.zeros(len(prices), np.bool_)
-    for t in range(count):
-        total = costs[t]
-        for p in range(start[t], start[t + 1]):
-            total -= prices[block[p]]
-            inside[block[p]] = True
-        for c in range(len(triples)):
-            i, j, h = triples[c, 0], triples[c, 1], triples[c, 2]
-            if (inside[i] and (inside[j] or inside[h])) or (inside[j] and inside[h]):
-                total += penalties[c]
-        for p in range(start[t], start[t + 1]):
-            inside[block[p]] = False
-        reduced[t] = total
-    return reduced
 
 
 def violated_triples(
@@ -123,7 +81,6 @@ def _triples_above(
 def cheapest_exact_cover(
     start: Integers,
     block: Integers,
-    words: NDArray[np.uint64],
     gains: Integers,
     costs: Integers,
     m: int,
@@ -148,7 +105,6 @@ def cheapest_exact_cover(
 
     Parameters
     ----------
-    words : (t, ceil(m / 64)) uint64, a bit for each block of a column
     gains, costs : (t,) >= 0, each below the budget and the target
     shift : the budget falls by 2^-shift for each unit that the target falls
     kind : (t,) 0 to q - 1
@@ -209,9 +165,8 @@ def cheapest_exact_cover(
         while branch[depth] >= 0 and at[depth] < last[depth]:
             c = stack[at[depth]]
             at[depth] += 1
-            bit = words[c, branch[depth] // 64] >> np.uint64(branch[depth] % 64)
             fits = spent[depth] + gains[c] < budget and paid[depth] + costs[c] < target
-            if fits and bit & np.uint64(1):
+            if fits and branch[depth] in block[start[c] : start[c + 1]]:
                 t = c
                 break
         if t < 0:
@@ -245,9 +200,7 @@ def cheapest_exact_cover(
             c = stack[p]
             fits = least <= sizes[c] <= most and spent[deeper] + gains[c] < budget
             fits = fits and wanted[deeper, kind[c]] > 0
-            for w in range(words.shape[1]):
-                fits = fits and words[c, w] & words[t, w] == 0
-            if fits:
+            if fits and not covered[deeper][block[start[c] : start[c + 1]]].any():
                 stack[end] = c
                 end += 1
         first[deeper], last[deeper] = last[depth], end
@@ -331,9 +284,9 @@ def exercise() -> None:
     """Call the compiled loops once, with the types that runs call them with."""
     sets = csr_array(np.eye(3, dtype=np.int8))
     start, block, none = sets.indptr.astype(np.int64), sets.indices.astype(np.int64), np.zeros(3)
-    words, zeros, counts = as_words(sets), none.astype(np.int64), np.array([3], np.int64)
+    zeros, counts = none.astype(np.int64), np.array([3], np.int64)
     ranges = np.ones((3, 2), np.int64)
     cheapest_exact_cover(
-        start, block, words, zeros, zeros, 3, 3, 1, 1, 0, 100, zeros, counts, zeros, ranges
+        start, block, zeros, zeros, 3, 3, 1, 1, 0, 100, zeros, counts, zeros, ranges
     )
     violated_triples(sets, none, 1e-3, 1, 1)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
-from sdpbb.bounds.lagrangian.partitioning.exact_cover import reduced_costs
 from sdpbb.errors import BackendFailure
 from sdpbb.runtime.backends.simplex import Basis, optimal_vertex
 
@@ -63,23 +62,30 @@ class Multipliers:
 
         They are c(X) - prices(X) + the penalties of the triples of which X has two or more.
         """
-        start, block = sets.indptr.astype(np.int64), sets.indices.astype(np.int64)
         priced = self.penalties > 0
-        return np.asarray(
-            reduced_costs(
-                start, block, costs, self.prices, self.triples[priced], self.penalties[priced]
-            )
-        )
+        held = _held(sets, self.triples[priced]).astype(np.int64)
+        return np.asarray(costs - sets @ self.prices + held @ self.penalties[priced])
+
+
+def _held(sets: csr_array, triples: NDArray[np.int64]) -> csr_array:
+    """Return which triples (c, 3) each of the sets (t, m) holds two or more of, (t, c)."""
+    c, ends = len(triples), np.arange(0, 3 * len(triples) + 1, 3)
+    ones = np.ones(3 * c, np.int8)
+    held = sets @ csr_array((ones, triples.ravel(), ends), shape=(c, sets.shape[1])).T
+    held.data = held.data >= 2
+    held.eliminate_zeros()
+    return held
 
 
 @dataclass(frozen=True, eq=False)
 class PartitioningVertex:
-    """Optimal vertex of the programme in `ExplicitMaster`, in the units of its costs.
+    """Optimal vertex of the programme of `partitioning_vertex`, in the units of its costs.
 
-    x : (p,) of the columns
+    x : (t,) of the columns
     prices, sigma, penalties : (m,), multipliers of the rows: c(X) - prices(X) + sigma + penalties
         is >= 0 for all columns of the programme
     is_partition : whether x is binary, and nothing is missing of a row or too much
+    basis : of the artificial columns, and the t that follow
     """
 
     x: NDArray[np.float64]
@@ -87,84 +93,64 @@ class PartitioningVertex:
     sigma: float
     penalties: NDArray[np.float64]
     is_partition: bool
+    basis: Basis
+
+    def basis_of(self, keep: NDArray[np.bool_], n_new: int) -> Basis:
+        """Return the basis of the marked columns (t,) and of new ones that follow them."""
+        artificial = np.ones(2 * len(self.prices) + 2, bool)
+        return self.basis.kept(np.concatenate([artificial, keep])).added(n_new)
 
 
-class ExplicitMaster:
-    """Linear relaxation of the partitioning master over an explicit list of columns.
+def partitioning_vertex(
+    sets: csr_array,
+    costs: NDArray[np.float64],
+    k: int,
+    triples: NDArray[np.int64],
+    basis: Basis | None,
+) -> PartitioningVertex:
+    """Solve the linear relaxation of the partitioning master over explicit columns.
 
         minimise    sum c_X x_X + ARTIFICIAL (what is missing of the rows, or too much)
         subject to  sum_{X holds i} x_X = 1 for all blocks,  sum x_X = k,
                     sum_{|X & S| >= 2} x_X <= 1 for triples S of blocks,  x >= 0
 
-    over columns that are added and dropped. `columns` are their numbers, given by the caller.
+    Parameters
+    ----------
+    sets, costs : (t, m), (t,) the columns
+    triples : (c, 3)
+    basis : to begin from
+
+    Raises
+    ------
+    BackendFailure
+        If HiGHS ends without a verdict.
     """
-
-    def __init__(self, m: int, k: int, triples: NDArray[np.int64]) -> None:
-        self._m, self._triples = m, triples
-        equal = np.concatenate([np.ones(m), [float(k)]])
-        limits = np.ones(len(triples))
-        self._lower = np.concatenate([equal, np.full(len(triples), -np.inf)])
-        self._upper = np.concatenate([equal, limits])
-        identity = eye_array(m + 1 + len(triples), m + 1, format="csc")
-        self._matrix = csc_array(hstack([identity, -identity]))
-        self._n_artificial = 2 * (m + 1)
-        self._costs = np.full(self._n_artificial, ARTIFICIAL)
-        self.columns = np.empty(0, np.intp)
-        self._basis: Basis | None = None
-
-    def add(self, numbers: NDArray[np.intp], sets: csr_array, costs: NDArray[np.float64]) -> None:
-        """Append columns with these numbers (p,), blocks (p, m) and costs (p,)."""
-        touched = csr_array(
-            (
-                np.ones(3 * len(self._triples)),
-                self._triples.ravel(),
-                np.arange(0, 3 * len(self._triples) + 1, 3),
-            ),
-            shape=(len(self._triples), self._m),
-        )
-        sets = sets.astype(np.float64)
-        held = csr_array(touched @ sets.T)
-        held.data = (held.data >= 2.0).astype(np.float64)
-        held.eliminate_zeros()
-        ones = csr_array(np.ones((1, len(numbers))))
-        matrix = csc_array(vstack([csr_array(sets.T), ones, held]))
-        self._matrix = csc_array(hstack([self._matrix, matrix]))
-        self._costs = np.concatenate([self._costs, costs])
-        self.columns = np.concatenate([self.columns, numbers])
-        if self._basis is not None:
-            self._basis = self._basis.added(len(numbers))
-
-    def keep(self, keep: NDArray[np.bool_]) -> None:
-        """Drop the columns that are not marked (p,)."""
-        if keep.all():
-            return
-        kept = np.concatenate([np.ones(self._n_artificial, bool), keep])
-        self._matrix, self._costs = self._matrix[:, kept], self._costs[kept]
-        self.columns = self.columns[keep]
-        if self._basis is not None:
-            self._basis = self._basis.kept(kept)
-
-    def solve(self) -> PartitioningVertex:
-        """Return an optimal vertex, from the last one.
-
-        Raises
-        ------
-        BackendFailure
-            If HiGHS ends without a verdict.
-        """
-        free = np.full(len(self._costs), np.inf)
-        rows = self._matrix, self._lower, self._upper
-        vertex = optimal_vertex(self._costs, *rows, free, "dual", TOLERANCE, self._basis)
-        if vertex is None:
-            raise BackendFailure("HiGHS: no solution although every row may be missed")
-        self._basis = vertex.basis
-        m, x = self._m, vertex.x[self._n_artificial :]
-        missed = float(np.abs(vertex.x[: self._n_artificial]).max())
-        near = max(missed, float(np.minimum(np.abs(x), np.abs(x - 1.0)).max(initial=0.0)))
-        return PartitioningVertex(
-            x=x,
-            prices=vertex.row_duals[:m],
-            sigma=-float(vertex.row_duals[m]),
-            penalties=-vertex.row_duals[m + 1 :],
-            is_partition=near <= 1e-6,
-        )
+    (t, m), c = sets.shape, len(triples)
+    rows = [sets.T, csr_array(np.ones((1, t))), _held(sets, triples).T]
+    columns = vstack([part.astype(np.float64) for part in rows])
+    artificial = eye_array(m + 1 + c, m + 1)
+    matrix = csc_array(hstack([artificial, -artificial, columns]))
+    equal = np.append(np.ones(m), float(k))
+    costs = np.concatenate([np.full(2 * (m + 1), ARTIFICIAL), costs])
+    vertex = optimal_vertex(
+        costs,
+        matrix,
+        np.concatenate([equal, np.full(c, -np.inf)]),
+        np.concatenate([equal, np.ones(c)]),
+        np.full(len(costs), np.inf),
+        "dual",
+        TOLERANCE,
+        basis,
+    )
+    if vertex is None:
+        raise BackendFailure("HiGHS: no solution although every row may be missed")
+    missed, x = np.split(vertex.x, [2 * (m + 1)])
+    near = np.append(np.abs(missed), np.minimum(np.abs(x), np.abs(x - 1.0))).max()
+    return PartitioningVertex(
+        x=x,
+        prices=vertex.row_duals[:m],
+        sigma=-float(vertex.row_duals[m]),
+        penalties=-vertex.row_duals[m + 1 :],
+        is_partition=bool(near <= 1e-6),
+        basis=vertex.basis,
+    )

@@ -63,12 +63,14 @@ class BoxProblem(NamedTuple):
 
 
 class BoxStack(NamedTuple):
-    """Boxes that wait, by their position in the stack, and the sums that belong to them.
+    """Boxes that wait, and the sums that belong to them.
 
+    order : (DEPTH,) the row of the box at each position of the stack; the other arrays but `end`
+        are by row
+    end : (DEPTH,) by position: where the room of the candidates of this box and all below it ends
     low, high : (DEPTH, 3)
     bound : (DEPTH,) on the values in it
     first, n_open : (DEPTH,) its open points, in `candidates`
-    end : (DEPTH,) where the room of this one and all below it ends
     inside : (DEPTH, 7) of the points inside: weight, sum of a, sum of u (3), sum without signs,
         amount of the limited measure
     rate : (DEPTH, 3) t, and the numbers between which it is at all places of the box
@@ -76,12 +78,13 @@ class BoxStack(NamedTuple):
         (3), curvatures (3)
     """
 
+    order: Integers
+    end: Integers
     low: Reals
     high: Reals
     bound: Reals
     first: Integers
     n_open: Integers
-    end: Integers
     inside: Reals
     rate: Reals
     major: Reals
@@ -280,27 +283,6 @@ def _fill(
 
 
 @njit(cache=True, nogil=True)
-def _swap(stack: BoxStack, at: int, scratch: Reals) -> None:
-    """Swap boxes `at` and at + 1, so that the better one is taken first."""
-    for part in (stack.low, stack.high):
-        for j in range(3):
-            part[at, j], part[at + 1, j] = part[at + 1, j], part[at, j]
-    for j in range(7):
-        stack.inside[at, j], stack.inside[at + 1, j] = stack.inside[at + 1, j], stack.inside[at, j]
-    for j in range(3):
-        stack.rate[at, j], stack.rate[at + 1, j] = stack.rate[at + 1, j], stack.rate[at, j]
-    for q in range(2):
-        for j in range(7):
-            scratch[0] = stack.major[at, q, j]
-            stack.major[at, q, j] = stack.major[at + 1, q, j]
-            stack.major[at + 1, q, j] = scratch[0]
-    stack.bound[at], stack.bound[at + 1] = stack.bound[at + 1], stack.bound[at]
-    stack.first[at], stack.first[at + 1] = stack.first[at + 1], stack.first[at]
-    stack.n_open[at], stack.n_open[at + 1] = stack.n_open[at + 1], stack.n_open[at]
-    stack.end[at] = stack.end[at + 1]
-
-
-@njit(cache=True, nogil=True)
 def search_boxes(
     problem: BoxProblem,
     candidates: Integers,
@@ -323,19 +305,20 @@ def search_boxes(
         a ring
     work : points to look at before a pause
     """
-    low, high, scratch = values[2:5], values[5:8], values[8:9]
+    low, high, order, end = values[2:5], values[5:8], stack.order, stack.end
     done = 0
     while counts[0] > 0:
-        at = counts[0] - 1
-        if stack.bound[at] <= values[0] + tolerance or at + 3 >= DEPTH:
+        position = counts[0] - 1
+        at = order[position]
+        if stack.bound[at] <= values[0] + tolerance or position + 3 >= DEPTH:
             values[1] = max(values[1], stack.bound[at])
-            counts[0] = at
+            counts[0] = position
             continue
         if done > work:
             return PAUSED
         room = stack.first[at] + stack.n_open[at]
-        if at > 0:
-            room = max(room, stack.end[at - 1])
+        if position > 0:
+            room = max(room, end[position - 1])
         if room + 2 * stack.n_open[at] > len(candidates):
             return FULL
         axis = 0
@@ -344,8 +327,9 @@ def search_boxes(
                 axis = j
         middle = 0.5 * (stack.low[at, axis] + stack.high[at, axis])
         # The halves are made above their parent, and moved down once it is no longer needed.
-        top = at + 1
+        last = position
         for side in range(2):
+            top = order[last + 1]
             for j in range(3):
                 low[j], high[j] = stack.low[at, j], stack.high[at, j]
             if side == 0:
@@ -376,11 +360,14 @@ def search_boxes(
                 continue
             stack.bound[top] = bound
             room += stack.n_open[top]
-            stack.end[top] = room
-            top += 1
-        for box in range(at, top - 1):
-            _swap(stack, box, scratch)  # the parent goes up, and is dropped
-        counts[0] = top - 1
-        if top - 1 == at + 2 and stack.bound[at] > stack.bound[at + 1]:
-            _swap(stack, at, scratch)
+            last += 1
+            end[last] = room
+        for lower in range(position, last):  # the parent goes up, and is dropped
+            order[lower], order[lower + 1] = order[lower + 1], order[lower]
+            end[lower] = end[lower + 1]
+        counts[0] = last
+        # The better one is taken first.
+        if last == position + 2 and stack.bound[order[position]] > stack.bound[order[position + 1]]:
+            order[position], order[position + 1] = order[position + 1], order[position]
+            end[position] = end[position + 1]
     return FINISHED

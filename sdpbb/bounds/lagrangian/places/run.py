@@ -30,14 +30,11 @@ from scipy.spatial import cKDTree
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.evidence import Lagrangian
 from sdpbb.bounds.lagrangian.duals import inherited_prices, scatter_bound
+from sdpbb.bounds.lagrangian.first_prices import KnownClustering, means_of
 from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
-from sdpbb.bounds.lagrangian.places.first_prices import (
-    KnownClustering,
-    cells_of,
-    means_of,
-)
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
+from sdpbb.bounds.lagrangian.sets.problem import tiling
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
@@ -150,7 +147,7 @@ class PlaceRun(Attached):
         labels : (m,) of a clustering of the blocks, without empty clusters
         """
         problem = PlaceProblem.of(contraction)
-        known = KnownClustering.of(problem, labels)
+        known = KnownClustering.of(problem.points, problem.weights, labels)
         if not (known.cost > 0.0 and math.isfinite(known.radius)):
             return None
         bound = scatter_bound(contraction)
@@ -178,7 +175,6 @@ class PlaceRun(Attached):
         self._contraction = contraction
         self._problem = PlaceProblem.of(contraction)
         self._dual = PlaceDual(self._problem, self.places, self.scale)
-        self.n_boxes = 0
         return self
 
     @property
@@ -214,7 +210,7 @@ class PlaceRun(Attached):
         best = last = self.prices
         promise, sharpness, ascents = math.inf, self.sharpness, _ascents(self, left)
         if self.values and self.labels is not None:
-            places = self._first_places(self.labels, time_left)
+            places = self._first_places(self.labels)
         self._dual.places = places
         if self.values:  # Prices in closed form, or of the parent, are proven as they are.
             n_raised += 1
@@ -238,12 +234,12 @@ class PlaceRun(Attached):
         self.promise = promise + float(self._contraction.scatter.sum())
         self.values += (self.bound.value,)
 
-    def _first_places(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.float64]:
-        """Return the centres of a clustering, and the means of cells of it."""
+    def _first_places(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the centres of a clustering, and the means of cells of the space."""
         points, weights = self._problem.points, self._problem.weights
         n_cells = max(PLACES, PLACES_EACH * self._problem.k)
-        cell = cells_of(points, weights, labels, n_cells, time_left)
-        centres, means = (means_of(points, weights, of)[0] for of in (labels, cell))
+        cells = tiling(points, len(points) / n_cells).owner
+        centres, means = (means_of(points, weights, of)[0] for of in (labels, cells))
         return np.vstack([centres, means])
 
     def _prove(
@@ -271,7 +267,6 @@ class PlaceRun(Attached):
         share = (float(values.max()) - left / of.k) / known if known > 0.0 else 0.0
         search = PlaceSearch(of, prices, known, tolerance / of.k, float(np.clip(share, *SHARES)))
         bound = price_bound(self._contraction, prices, search.run(time_left))
-        self.n_boxes = search.n_boxes
         places = _spread(search.met[:, :3], APART[-1] * radius, radius, CLIMBERS * of.k)
         met = np.vstack([tops, search.met, self._climbed(prices, places, time_left)])
         return bound, met[np.argsort(-met[:, 3], kind="stable"), :3]

@@ -168,12 +168,13 @@ class PlaceSearch:
             self._margin += 256.0 * _EPS * float(of.amounts.sum()) * largest
         self._candidates = np.arange(4 * n + 64)
         self._stack = BoxStack(
+            order=np.arange(DEPTH),
+            end=np.zeros(DEPTH, np.int64),
             low=np.zeros((DEPTH, 3)),
             high=np.zeros((DEPTH, 3)),
             bound=np.full(DEPTH, np.inf),
             first=np.zeros(DEPTH, np.int64),
             n_open=np.zeros(DEPTH, np.int64),
-            end=np.zeros(DEPTH, np.int64),
             inside=np.zeros((DEPTH, 7)),
             rate=np.zeros((DEPTH, 3)),
             major=np.zeros((DEPTH, 2, 7)),
@@ -183,7 +184,7 @@ class PlaceSearch:
         self._stack.n_open[0] = self._stack.end[0] = n
         self._stack.major[0, :, 0] = np.inf
         self._stack.rate[0] = 0.0, -np.inf, np.inf
-        self._values = np.zeros(9)
+        self._values = np.zeros(8)
         self._values[0] = known
         self._counts = np.array([1, 0, 0])
         self._met = np.zeros((_KEPT, 4))
@@ -216,11 +217,6 @@ class PlaceSearch:
             if status == FULL:
                 self._candidates = np.concatenate([self._candidates, self._candidates])
             check_time(time_left)
-
-    @property
-    def n_boxes(self) -> int:
-        """Number of boxes looked at."""
-        return int(self._counts[1])
 
     @property
     def met(self) -> NDArray[np.float64]:

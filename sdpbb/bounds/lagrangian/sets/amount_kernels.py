@@ -13,18 +13,20 @@ weight, for any mu
     f(X) >= f(X) - mu (points of X - t),    t = p if mu > 0, and q if mu < 0,
 
 so that blocks are worth mu n_j more, and bounds rise by mu (t - points of S). The multiplier is the
-best met for the bound of the node.
+best met for the bound of the node. In many dimensions sets are bounded by their numbers of points,
+too (`empty_by_size`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from sdpbb.bounds.lagrangian.sets.place_kernels import fill_gains
 from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays, Scratch, Stack, inner, tied
 from sdpbb.runtime.arrays import Reals
 
-# Multipliers tried for the number of points.
-LIFT_MULTIPLIERS = 12
+# Multipliers tried for a measure.
+MULTIPLIERS = 10
 EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -115,81 +117,79 @@ def lift(
 
     By one measure after the other, each beside the multipliers of those before.
     """
-    n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
-    for x in range(n):
-        j = stack.candidates[d, x]
-        square = scratch.near[x]
-        if has_mean and scratch.distance[x] > radius:
-            square = max(square, (scratch.distance[x] - radius) ** 2)
-        scratch.gain[x] = data.weights[j] * square - scratch.worth[j]
+    fill_gains(data, stack, d, scratch.worth, scratch, radius)
     value = stack.scatter[d] - stack.profit[d]
     for g in range(len(data.measures)):
-        raised = value + scratch.shift[0]
-        multiplier, shift = _multiplier(data, stack, d, g, scratch, raised, upper)
-        scratch.shift[0] += shift
-        for x in range(n):
-            more = multiplier * data.measures[g, stack.candidates[d, x]]
+        of, held = data.measures[g], scratch.held[g]
+        fewest, most = scratch.fewest[g] - held, scratch.most[g] - held
+        _, multiplier, raised = _best_multiplier(
+            data, stack, d, scratch.gain, of, value + scratch.shift[0], fewest, most, upper, 0.0
+        )
+        scratch.shift[0] += raised
+        for x in range(stack.n_candidates[d]):
+            more = multiplier * of[stack.candidates[d, x]]
             scratch.gain[x] -= more
             scratch.lifted[stack.candidates[d, x]] += more
 
 
 @inner
-def _multiplier(
-    data: PricingArrays, stack: Stack, d: int, g: int, scratch: Scratch, value: float, upper: float
-) -> tuple[float, float]:
-    """Return the best multiplier of a measure met, and what bounds are raised by.
+def _best_multiplier(
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    gains: Reals,
+    of: Reals,
+    value: float,
+    fewest: float,
+    most: float,
+    upper: float,
+    multiplier: float,
+) -> tuple[float, float, float]:
+    """Return the best bound met by a multiplier of a measure, that, and what it raises bounds by.
 
-    value : of the chosen blocks, raised by other measures
+    The bound is on sets of fewest to most units more than chosen, one block of a clique at most.
+    Multipliers are tried until it is at upper.
+
+    gains : what each candidate adds at least
+    of : (m,) the measure of the blocks
+    value : bound on what is chosen
+    multiplier : to begin with
     """
-    n, points = stack.n_candidates[d], scratch.held[g]
-    fewest, most = scratch.fewest[g], scratch.most[g]
-    scale, everything = abs(value), 0.0
-    for x in range(n):
-        scale += abs(scratch.gain[x])
-    for j in range(len(data.weights)):
-        everything += data.measures[g, j]
+    everything = 0.0
+    for j in range(len(of)):
+        everything += of[j]
     below, above = -np.inf, np.inf
     best, chosen, shift = -np.inf, 0.0, 0.0
-    multiplier = 0.0
-    for _ in range(LIFT_MULTIPLIERS):
+    for _ in range(MULTIPLIERS):
         wanted = fewest if multiplier > 0.0 else most
-        raised = multiplier * (wanted - points)
         # Multipliers can be large, and then cancel.
-        raised -= 16.0 * (len(data.weights) + 8.0) * EPSILON * abs(multiplier) * everything
-        total, held = value + raised, points
+        rounding = 16.0 * (len(of) + 8.0) * EPSILON * abs(multiplier) * everything
+        raised = multiplier * wanted - rounding
+        total, held = value + raised, 0.0
         least, count, clique = 0.0, 0.0, -1
-        for x in range(n):
+        for x in range(stack.n_candidates[d]):
             j = stack.candidates[d, x]
             if data.clique[j] != clique:
                 total += least
                 held += count
                 least, count, clique = 0.0, 0.0, data.clique[j]
-            term = scratch.gain[x] - multiplier * data.measures[g, j]
+            term = gains[x] - multiplier * of[j]
             if term < least:
-                least, count = term, data.measures[g, j]
+                least, count = term, of[j]
         total += least
         held += count
         if total > best:
             best, chosen, shift = total, multiplier, raised
-        if best >= upper or fewest <= held <= most:
+        if best >= upper or held == wanted or (multiplier == 0.0 and fewest <= held <= most):
             break
-        if held < fewest:
+        step = (upper - total) / max(abs(wanted - held), 1.0)
+        if held < wanted:
             below = multiplier
+            multiplier = multiplier + step if above == np.inf else 0.5 * (below + above)
         else:
             above = multiplier
-        if above == np.inf:
-            multiplier = max(2.0 * multiplier, scale / max(1.0, most))
-        elif below == -np.inf:
-            multiplier = min(2.0 * multiplier, -scale / max(1.0, most))
-        else:
-            multiplier = 0.5 * (below + above)
-        if multiplier == 0.0 and scale == 0.0:
-            break
-    return chosen, shift
-
-
-# Multipliers tried for the number of points, where dimensions are many (`empty_by_size`).
-MULTIPLIERS = 8
+            multiplier = multiplier - step if below == -np.inf else 0.5 * (below + above)
+    return best, chosen, shift
 
 
 @inner
@@ -263,58 +263,6 @@ def _fill_keys(
 
 
 @inner
-def _size_bound(
-    data: PricingArrays,
-    stack: Stack,
-    d: int,
-    scratch: Scratch,
-    fewest: float,
-    most: float,
-    upper: float,
-    multiplier: float,
-) -> tuple[float, float]:
-    """Return a bound on the sets of fewest to most points more than chosen, and its multiplier.
-
-    It consists of keys plus a multiplier for the number of points, one block of a clique at most.
-    The best multiplier is looked for until upper is reached.
-    """
-    n, size = stack.n_candidates[d], stack.size[d]
-    value = size * stack.scatter[d] / (size + most) - stack.profit[d]
-    below, above = -np.inf, np.inf
-    best = -np.inf
-    for _ in range(MULTIPLIERS):
-        wanted = fewest if multiplier > 0.0 else most
-        total, points = value + multiplier * wanted, 0.0
-        terms = abs(value) + abs(multiplier) * wanted
-        least, weight, clique = 0.0, 0.0, -1
-        for x in range(n):
-            j = stack.candidates[d, x]
-            if data.clique[j] != clique:
-                total += least
-                terms -= least
-                points += weight
-                least, weight, clique = 0.0, 0.0, data.clique[j]
-            term = scratch.key[x] - multiplier * data.weights[j]
-            if term < least:
-                least, weight = term, data.weights[j]
-        total += least
-        terms -= least
-        points += weight
-        # Multipliers can be large, and then cancel: each sum pays for its own rounding.
-        best = max(best, total - (n + 64) * EPSILON * terms)
-        if best >= upper or points == wanted:
-            break
-        step = (upper - total) / max(abs(wanted - points), 1.0)
-        if points < wanted:  # too few: pay for points
-            below = multiplier
-            multiplier = multiplier + step if above == np.inf else 0.5 * (below + above)
-        else:
-            above = multiplier
-            multiplier = multiplier - step if below == -np.inf else 0.5 * (below + above)
-    return best, multiplier
-
-
-@inner
 def _further_points(
     data: PricingArrays, stack: Stack, d: int, total: float, scratch: Scratch
 ) -> tuple[float, float]:
@@ -351,7 +299,7 @@ def empty_by_size(
     in which a pair of new blocks counts at least as the nearest ones would. Ranges of numbers are
     looked at together as far as that suffices, from a number that is likely not to be excluded on.
     """
-    total = _sum_neighbours(data, stack, d, scratch)
+    total, size = _sum_neighbours(data, stack, d, scratch), stack.size[d]
     multiplier = 0.0
     first, last = _further_points(data, stack, d, total, scratch)
     if first > last:
@@ -364,8 +312,9 @@ def empty_by_size(
             other = min(last, more + step - 1.0) if upwards else max(first, more - step + 1.0)
             fewest, most = min(more, other), max(more, other)
             _fill_keys(data, stack, d, profits, scratch, fewest, most)
-            bound, multiplier = _size_bound(
-                data, stack, d, scratch, fewest, most, upper, multiplier
+            value = size * stack.scatter[d] / (size + most) - stack.profit[d]
+            bound, multiplier, _ = _best_multiplier(
+                data, stack, d, scratch.key, data.weights, value, fewest, most, upper, multiplier
             )
             if bound >= upper:
                 more = other + 1.0 if upwards else other - 1.0

@@ -88,13 +88,6 @@ def _put(data: PricingArrays, to: Chosen, j: int, sign: float) -> None:
     to.sums[0] += sign * data.weights[j]
     to.sums[1] += sign * (to.costs[j] + to.tied[j])
     to.marks[j] = sign > 0
-    if len(data.measures) or len(data.soft_other):
-        _tie(data, to, j, sign)
-
-
-@inner
-def _tie(data: PricingArrays, to: Chosen, j: int, sign: float) -> None:
-    """Take note of block j, put in or taken out, in measures and soft pairs."""
     for g in range(len(data.measures)):
         to.held[g] += sign * data.measures[g, j]
     if len(data.soft_other):

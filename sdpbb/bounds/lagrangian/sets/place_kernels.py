@@ -69,7 +69,7 @@ def measure(
 
 
 @inner
-def _gains(
+def fill_gains(
     data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float
 ) -> float:
     """Fill gain for means within r of that of chosen.
@@ -117,7 +117,7 @@ def narrowed(
         for interval in range(INTERVALS):
             r = least + interval * width
             bound = value + stack.size[d] * r * r
-            bound += _gains(data, stack, d, profits, scratch, r + width)
+            bound += fill_gains(data, stack, d, profits, scratch, r + width)
             if bound < upper:
                 first = interval if first < 0 else first
                 last = interval
@@ -151,7 +151,7 @@ def in_and_out(
     for interval in range(intervals):
         r = least + interval * width
         bound = value + stack.size[d] * r * r
-        bound += _gains(data, stack, d, profits, scratch, r + width)
+        bound += fill_gains(data, stack, d, profits, scratch, r + width)
         if bound >= upper:
             continue
         lowest = min(lowest, bound)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -43,49 +44,40 @@ def local_minima(
 
     They have c(X) - prices(X) < below, the lowest first; there may be none. The searches start from
     every block, or from about n_seeds of them. In a problem with regions they look at the blocks
-    near these only, and sets on the way to the minima are returned, too, each once.
+    near these only, and sets on the way to the minima are returned, too. Each is returned once for
+    each region.
     """
     within = (problem.data.linear <= problem.data.limits[:, None]).all(axis=0)
     seeds = np.flatnonzero(within).astype(np.int64)
     if n_seeds is not None and n_seeds < len(seeds):
         seeds = np.ascontiguousarray(seeds[:: -(-len(seeds) // n_seeds)])
-    if problem.regions is None:
-        found, values = np.zeros((len(seeds), problem.m), bool), np.zeros(len(seeds))
-        climb(problem.data, problem.profits(prices), seeds, found, values)
-        members = problem.members(found)
-    else:
-        members, values = _by_regions(problem, prices, below, seeds)
-    best = np.argsort(values, kind="stable")
-    best = best[values[best] < below]
-    return members[best]
-
-
-def _by_regions(
-    problem: PricingProblem, prices: NDArray[np.float64], below: float, seeds: NDArray[np.int64]
-) -> tuple[Membership, NDArray[np.float64]]:
-    """Return clusters (t, m) below a value met by searches inside each region, with values."""
-    regions, points = problem.regions, problem.data.points
-    assert regions is not None
-    reach = problem.reaches(prices)
     members: list[Membership] = [np.zeros((0, problem.m), bool)]
     values: list[NDArray[np.float64]] = [np.zeros(0)]
-    owner = regions.owner[seeds]
+    n_sets = 1 if problem.regions is None else _SETS_OF_REGION
+    for part, own in _parts(problem, prices, seeds):
+        found, met = np.zeros((n_sets * len(own), part.m), bool), np.zeros(n_sets * len(own))
+        climb(part.data, part.profits(prices), own, found, met)
+        good = np.flatnonzero(met < below)
+        keys = np.packbits(found[good], axis=1)
+        once = list({key.tobytes(): row for row, key in zip(good, keys, strict=True)}.values())
+        members.append(part.members(found[once]))
+        values.append(met[once])
+    return np.concatenate(members)[np.argsort(np.concatenate(values), kind="stable")]
+
+
+def _parts(
+    problem: PricingProblem, prices: NDArray[np.float64], seeds: NDArray[np.int64]
+) -> Iterator[tuple[PricingProblem, NDArray[np.int64]]]:
+    """Yield the problem of each region, or the whole one, with its seeds."""
+    regions = problem.regions
+    if regions is None:
+        yield problem, seeds
+        return
+    reach, owner = problem.reaches(prices), regions.owner[seeds]
     for region in np.unique(owner).tolist():
         own = seeds[owner == region]
-        near = np.union1d(regions.near(region, points, reach), own)
-        part = problem.restricted(near)
-        count = len(own) * _SETS_OF_REGION
-        found, met = np.zeros((count, part.m), bool), np.zeros(count)
-        climb(part.data, part.profits(prices), np.searchsorted(near, own), found, met)
-        good = np.flatnonzero(met < below)
-        if len(good):
-            keys = np.packbits(found[good], axis=1)
-            once = list(
-                {key.tobytes(): row for row, key in zip(good.tolist(), keys, strict=True)}.values()
-            )
-            members.append(part.members(found[once]))
-            values.append(met[once])
-    return np.concatenate(members), np.concatenate(values)
+        near = np.union1d(regions.near(region, problem.data.points, reach), own)
+        yield problem.restricted(near), np.searchsorted(near, own)
 
 
 # Nodes that are bounded by their sizes take so many times longer.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from sdpbb.bounds.bound import rounding_of
 from sdpbb.bounds.lagrangian.columns import Membership
@@ -32,9 +33,8 @@ MANY_BLOCKS = 256
 
 # Of distances that are compared, beside the rounding of coordinates.
 _ROOM = 1e-9
-# Blocks in a region at least, and as a share of those of a cluster.
+# Blocks that fill a region at least.
 _FEWEST = 8
-_SHARE = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +67,13 @@ class Regions:
         return np.flatnonzero((squares <= reach**2 * (1.0 + _ROOM)) & (reach >= 0.0))
 
 
-def tiling(points: NDArray[np.float64], per_cluster: float) -> Regions:
-    """Return regions of about as many blocks as a cluster has.
+def tiling(points: NDArray[np.float64], most: float) -> Regions:
+    """Return regions of a number of blocks at most, unless more are in one place.
 
     Boxes with more are halved at the median block, along their longest side.
 
     points : (m, p), p >= 1
     """
-    most = max(_FEWEST, _SHARE * per_cluster)
     owner = np.zeros(len(points), np.intp)
     low: list[NDArray[np.float64]] = []
     high: list[NDArray[np.float64]] = []
@@ -137,7 +136,7 @@ class PricingProblem:
         clique = clique_numbers(contraction.adjacency)
         order = np.argsort(clique, kind="stable")
         adjacency = contraction.adjacency[np.ix_(order, order)]
-        start, neighbours = _lists(adjacency)
+        start, neighbours, _ = _rows(csr_array(adjacency))
         weights, means = contraction.weights[order], contraction.means[order]
         means = means[:, :0] if without_costs else principal_coordinates(means, weights)
         upper = contraction.upper_limits
@@ -152,8 +151,12 @@ class PricingProblem:
         # Where parts of a cluster are not cheaper, it may have blocks far from its mean.
         is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0 and contraction.is_monotone
         soft = SoftBlocks() if without_costs else contraction.soft
-        soft_start, soft_other, soft_weight = _soft_lists(soft, order)
-        regions = tiling(means, m / contraction.k) if is_low and m >= MANY_BLOCKS else None
+        W = csr_array(
+            (np.tile(soft.weights, 2), np.hstack([soft.pairs.T, soft.pairs.T[::-1]])), (m, m)
+        )
+        soft_start, soft_other, soft_weight = _rows(W[order][:, order])
+        most = max(_FEWEST, m / contraction.k)
+        regions = tiling(means, most) if is_low and m >= MANY_BLOCKS else None
         squares = squared_distances(means) if regions is None else np.zeros((0, 0))
         data = PricingArrays(
             points=np.ascontiguousarray(means),
@@ -220,24 +223,12 @@ class PricingProblem:
         order = np.argsort(clique, kind="stable")
         at = np.empty_like(order)
         at[order] = np.arange(self.m)
-        data = self.data
-        adjacency = np.zeros((self.m, self.m), bool)
-        adjacency[np.repeat(np.arange(self.m), np.diff(data.start)), data.neighbours] = True
-        start, neighbours = _lists(adjacency[np.ix_(order, order)])
-        row = at[np.repeat(np.arange(self.m), np.diff(data.soft_start))]
-        soft_start, soft_other, soft_weight = _sorted_lists(
-            row, at[data.soft_other], data.soft_weight, self.m
-        )
-        arranged = _at(data, order)._replace(
+        nearest = self.data.nearest
+        data = _at(self.data, order)._replace(
             clique=clique[order].astype(np.int64),
-            start=start,
-            neighbours=neighbours,
-            nearest=at[data.nearest[order]] if len(data.nearest) else data.nearest,
-            soft_start=soft_start,
-            soft_other=soft_other,
-            soft_weight=soft_weight,
+            nearest=at[nearest[order]] if len(nearest) else nearest,
         )
-        return replace(self, order=self.order[order], data=arranged)
+        return replace(self, order=self.order[order], data=data)
 
     def reaches(self, prices: NDArray[np.float64], slack: float = 0.0) -> NDArray[np.float64]:
         """Return how far blocks may be from the mean of a cluster of interest, (m,) by position.
@@ -268,18 +259,11 @@ class PricingProblem:
         """Return the problem over the blocks at some positions (ascending), without regions."""
         data = _at(self.data, positions)
         data = data._replace(
-            start=np.zeros(len(positions) + 1, np.int64),
-            neighbours=np.zeros(0, np.int64),
             squares=squared_distances(data.points),
             nearest=np.zeros((0, 0), np.int64),
             boxes=data.boxes and len(positions) > FEW_BLOCKS,
             by_size=False,
-            # There are no regions where there are soft pairs.
-            soft_start=np.zeros(len(positions) + 1, np.int64),
         )
-        if len(self.data.neighbours):
-            start, neighbours = _lists(data.apart)
-            data = data._replace(start=start, neighbours=neighbours)
         return replace(self, order=self.order[positions], data=data, regions=None)
 
     def for_values_below(self, prices: NDArray[np.float64], value: float) -> PricingProblem:
@@ -338,13 +322,17 @@ _POSITIONS = {
 
 
 def _at(data: PricingArrays, positions: NDArray[np.intp]) -> PricingArrays:
-    """Return arrays at some positions, but for the lists of pairs and of nearest blocks."""
+    """Return arrays at some positions, but for the nearest blocks."""
     taken: dict[str, Any] = {}
     for name, axes in _POSITIONS.items():
         array = getattr(data, name)
         for axis in axes:
             array = array.take(positions, axis) if array.shape[axis] else array
         taken[name] = np.ascontiguousarray(array)
+    links = data.start, data.neighbours, np.ones(len(data.neighbours))
+    taken["start"], taken["neighbours"], _ = _rows_at(*links, positions)
+    soft = data.soft_start, data.soft_other, data.soft_weight
+    taken["soft_start"], taken["soft_other"], taken["soft_weight"] = _rows_at(*soft, positions)
     return data._replace(**taken)
 
 
@@ -374,31 +362,27 @@ def _ranges(quantities: tuple[Quantity, ...]) -> NDArray[np.float64]:
     return found
 
 
-def _soft_lists(
-    soft: SoftBlocks, order: NDArray[np.intp]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the soft pairs of each position, ascending, as `PricingArrays` has them."""
-    at = np.empty(len(order), np.int64)
-    at[order] = np.arange(len(order))
-    one, other = at[soft.pairs].reshape(-1, 2).T
-    row, column = np.concatenate([one, other]), np.concatenate([other, one])
-    return _sorted_lists(row, column, np.tile(soft.weights, 2), len(order))
+Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+"""Compressed rows: where each begins, its columns in ascending order, and their values."""
 
 
-def _sorted_lists(
-    row: NDArray[np.int64], column: NDArray[np.int64], weight: NDArray[np.float64], m: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the columns of each of m rows, ascending, and their weights, as compressed rows."""
-    by_row = np.lexsort((column, row))
-    start = np.searchsorted(row[by_row], np.arange(m + 1)).astype(np.int64)
-    return start, column[by_row].astype(np.int64), weight[by_row]
+def _rows(of: csr_array) -> Rows:
+    """Return the compressed rows of a matrix."""
+    of.sort_indices()
+    return of.indptr.astype(np.int64), of.indices.astype(np.int64), of.data
 
 
-def _lists(adjacency: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ascending adjacency lists: those of i are neighbours[start[i] : start[i + 1]]."""
-    row, neighbours = np.nonzero(adjacency)
-    start = np.searchsorted(row, np.arange(len(adjacency) + 1))
-    return start.astype(np.int64), neighbours.astype(np.int64)
+def _rows_at(
+    start: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    values: NDArray[np.float64],
+    positions: NDArray[np.intp],
+) -> Rows:
+    """Return the compressed rows of the part of a square matrix at some positions."""
+    if not len(columns):
+        return np.zeros(len(positions) + 1, np.int64), columns, values
+    m = len(start) - 1
+    return _rows(csr_array((values, columns, start), (m, m))[positions][:, positions])
 
 
 def squared_distances(means: NDArray[np.float64]) -> NDArray[np.float64]:
