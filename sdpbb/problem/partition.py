@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.kernel.sizes import SizeLimits, StatedMeasure, sums_over
-from sdpbb.checker.kernel.weights import WeightUnits
+from sdpbb.checker.kernel.sizes import SizeLimits, StatedMeasure, WeightUnits, sums_over
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import is_allowed

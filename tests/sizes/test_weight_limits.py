@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import sdpbb
 from heuristics.best_of import BestOf
 from heuristics.sizes.kernels import repaired_labels
-from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
-from sdpbb.checker.kernel.weights import WeightBounds, WeightUnits
+from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure, WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.packing import packed_exactly, packed_greedily
 from sdpbb.run.decomposition.restriction import Restriction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.kernel.weights import TOLERANCE, WeightUnits
+from sdpbb.checker.kernel.sizes import TOLERANCE, WeightUnits
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
 from sdpbb.problem.graph import connected_components
 from sdpbb.problem.quantities import WEIGHT

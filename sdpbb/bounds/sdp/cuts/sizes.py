@@ -44,9 +44,8 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down
-from sdpbb.checker.kernel.cuts.measures import most_of_some
-from sdpbb.checker.kernel.sizes import SizeLimits
-from sdpbb.checker.kernel.weights import WeightBounds
+from sdpbb.checker.kernel.cuts.capacities import most_of_some
+from sdpbb.checker.kernel.sizes import SizeLimits, WeightBounds
 
 _EPS = float(np.finfo(np.float64).eps)
 # Minimum violation of a cut, as a share of its right-hand side.
