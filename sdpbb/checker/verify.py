@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,24 +62,29 @@ def verify(
     _require_same_instance(certificate, stated)
     # What is not finite because a certificate makes no sense is refused where it is used.
     with np.errstate(all="ignore"):
-        judge = _judge(stated, exact)
+        judge = ExactJudge(stated.geometry) if exact else Judge(stated.geometry)
         cost = _checked_cost(certificate, stated, judge)
-        proven = _proven(certificate.log, stated, judge, workers)
+        value, counts = _proven(certificate.log, stated, judge, workers)
     certificate.archive.require_all_taken()
-    _require_claim(certificate, proven.value, cost)
-    return _verdict(certificate, proven, cost, time.monotonic() - started)
-
-
-class _Proven(NamedTuple):
-    """Value that a log proves, with counts; n_subsets is 0 if it is one tree."""
-
-    value: float
-    counts: ProofCounts
-    n_subsets: int = 0
-
-
-def _judge(stated: StatedInstance, exact: bool) -> Judge:
-    return ExactJudge(stated.geometry) if exact else Judge(stated.geometry)
+    _require_claim(certificate, value, cost)
+    lower = certificate.lower_bound
+    return CertificateVerdict(
+        status=certificate.status,
+        n=certificate.n,
+        d=certificate.d,
+        k=certificate.k,
+        tolerance=certificate.tolerance,
+        cost=cost,
+        lower_bound=lower,
+        gap=None if cost is None or lower is None else gap_rounded_up(lower, cost),
+        n_nodes=counts.nodes,
+        n_leaves=counts.leaves,
+        n_bounds=counts.bounds,
+        n_fixings=counts.fixings,
+        seconds=time.monotonic() - started,
+        n_subsets=counts.subsets,
+        rules=tuple(counts.rules),
+    )
 
 
 def _require_same_instance(certificate: Certificate, stated: StatedInstance) -> None:
@@ -98,7 +102,9 @@ def _require_same_instance(certificate: Certificate, stated: StatedInstance) -> 
             )
 
 
-def _proven(log: Log, stated: StatedInstance, judge: Judge, workers: int) -> _Proven:
+def _proven(
+    log: Log, stated: StatedInstance, judge: Judge, workers: int
+) -> tuple[float, ProofCounts]:
     """Return what is proven: by a tree, or the sum of what is proven of disjoint subsets.
 
     The sum is infinity if one of them has no clustering.
@@ -107,7 +113,7 @@ def _proven(log: Log, stated: StatedInstance, judge: Judge, workers: int) -> _Pr
     begins = [line for line in lines if log.begins_with(line, SUBSET)]
     if lines and not begins:
         counts = ProofCounts()
-        return _Proven(proven_value(log, lines, stated.root, judge, counts), counts)
+        return proven_value(log, lines, stated.root, judge, counts), counts
     if lines and begins[0] != 1:
         raise Rejected("a step before the first subset; expected none")
     parts = stated.parts([_rows(log, line, stated) for line in begins])
@@ -125,11 +131,11 @@ def _proven(log: Log, stated: StatedInstance, judge: Judge, workers: int) -> _Pr
         except Rejected:
             pool.shutdown(cancel_futures=True)
             raise
-    total = ProofCounts(rules={"sums over subsets": None})
+    total = ProofCounts(subsets=len(begins), rules={"sums over subsets": None})
     for _, counts in found:
         total.add(counts)
     values = [value for value, _ in found]
-    return _Proven(math.inf if math.inf in values else sum_down(values), total, len(begins))
+    return math.inf if math.inf in values else sum_down(values), total
 
 
 def _rows(log: Log, line: int, stated: StatedInstance) -> NDArray[np.int64]:
@@ -183,29 +189,3 @@ def _require_claim(certificate: Certificate, value: float, cost: float | None) -
             f"status: optimal to {certificate.tolerance!r}; the cost is {cost!r}, the lower "
             f"bound {value!r}"
         )
-
-
-def _verdict(
-    certificate: Certificate, proven: _Proven, cost: float | None, seconds: float
-) -> CertificateVerdict:
-    lower, gap = certificate.lower_bound, None
-    if cost is not None and lower is not None:
-        gap = gap_rounded_up(lower, cost)
-    counts = proven.counts
-    return CertificateVerdict(
-        certificate.status,
-        certificate.n,
-        certificate.d,
-        certificate.k,
-        certificate.tolerance,
-        cost,
-        lower,
-        gap,
-        counts.nodes,
-        counts.leaves,
-        counts.bounds,
-        counts.fixings,
-        seconds,
-        proven.n_subsets,
-        tuple(counts.rules),
-    )

@@ -89,7 +89,7 @@ class Instance(Constructors, ConstraintForms, Shown):
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
         `weights`, or on its number of points if these are None; None: no limit. They hold to
         within one part in 10^9, or the rounding of weights to whole units if that is more
-        (`sdpbb.checker.kernel.weights`)
+        (`sdpbb.checker.kernel.sizes`)
     known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where the class
         is unknown. Rows of the same class are must-linked, and rows of different classes cannot
         link; `KnownClasses` may say less. The pairs are part of must_link and cannot_link, or of

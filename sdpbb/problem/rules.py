@@ -10,8 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, as_range
-from sdpbb.checker.kernel.weights import WeightUnits
+from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import ClassSizes, Sizes, class_measures, listed, sizes_text

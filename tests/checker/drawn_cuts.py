@@ -11,10 +11,9 @@ from sdpbb.bounds.sdp.cuts.cliques import extreme_sizes
 from sdpbb.bounds.sdp.cuts.sizes import difference_down
 from sdpbb.checker.kernel.arithmetic import down, up
 from sdpbb.checker.kernel.cuts import Cuts
-from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets, set_measure
+from sdpbb.checker.kernel.cuts.capacities import MeasureRows, SetCliques, Sets, Traces, set_measure
 from sdpbb.checker.kernel.cuts.inequalities import Group, NodeFacts
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
-from sdpbb.checker.kernel.cuts.measures import MeasureRows, Traces
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 
 
@@ -154,15 +153,17 @@ def _pentagons(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
 
 def _soft(link: str) -> Callable[..., Cuts]:
     def drawn(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
-        """Of one pair with some of the blocks: terms of those of a cluster add up to its price."""
+        """Of one pair and a partition that violates it: there its terms add up to its price."""
         prices = np.ones((node.m, node.m)) if node.soft is None else getattr(node.soft, link)
         pairs = np.argwhere((prices > 0.0) & ~np.eye(node.m, dtype=bool))
         if not len(pairs):
             return _of(3, SoftTerms, link)(rng, node, new)
         i, j = pairs[rng.integers(len(pairs))].tolist()
-        rows = [(i, j, h) for h in np.flatnonzero(rng.random(node.m) < 0.6)]
+        labels = rng.integers(node.k, size=node.m)
+        labels[j] = labels[i] if link == "cannot" else (labels[i] + 1) % node.k
+        rows = [(i, j, h) for h in np.flatnonzero(labels == labels[i])]
         if link == "must":
-            rows += [(j, i, h) for h in np.flatnonzero(rng.random(node.m) < 0.6)]
+            rows += [(j, i, h) for h in np.flatnonzero(labels == labels[j])]
         return Cuts((SoftTerms(np.array(rows, np.int32).reshape(-1, 3), link),))
 
     return drawn

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,30 +70,3 @@ def test_merges_by_cliques_lose_nothing(seed, k):
         except Rejected:
             continue
     assert (kept(blocks, clusterings(n, k)) == before).all()
-
-
-def test_merges_need_cliques():
-    apart = [(0, 2), (0, 3), (1, 2), (2, 3)]
-    blocks = blocks_of(5, 3, apart=apart)
-    with pytest.raises(Rejected, match="row 0 of the merges is not two cliques"):
-        blocks.merged(np.array([[0, 1, 2, 3]]))
-    blocks = blocks_of(5, 3, apart=[*apart, (1, 3)])
-    assert blocks.merged(np.array([[0, 1, 2, 3]])).block_of.tolist() == [0, 0, 1, 2, 3]
-    with pytest.raises(Rejected, match="row 1 of the merges"):
-        blocks.merged(np.array([[0, 1, 2, 3], [0, 4, 2, 3]]))
-    with pytest.raises(Rejected, match="not two cliques"):
-        blocks.merged(np.array([[0, 1, 2, 2]]))
-    with pytest.raises(Rejected, match="not two cliques"):
-        blocks.merged(np.array([[0, 1, 2, 0]]))
-    with pytest.raises(Rejected, match="k < 3"):
-        blocks_of(5, 2, apart=apart).merged(np.array([[0, 1, 2]]))
-
-
-def test_contradictions_are_told():
-    assert blocks_of(3, 3).contradiction is None
-    assert "share a block" in blocks_of(3, 3, [(0, 1)], [(1, 0)]).contradiction
-    assert "share a block" in blocks_of(4, 3, [(0, 1), (1, 2)], [(0, 2)]).contradiction
-    assert "2 blocks, and there are 3" in blocks_of(3, 3, [(0, 1)]).contradiction
-    assert blocks_of(3, 1, apart=[(0, 1)]).contradiction is not None
-    assert blocks_of(4, 2, apart=[(0, 1), (1, 2), (2, 3), (3, 0)]).contradiction is None
-    assert blocks_of(5, 2, apart=[(i, (i + 1) % 5) for i in range(5)]).contradiction is not None

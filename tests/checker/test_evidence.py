@@ -1,6 +1,5 @@
 """Small cases whose bounds are known; evidence that makes no sense is among the vectors."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,20 +9,16 @@ from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 from sdpbb.checker.kernel.dual import Semidefinite
-from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.partitions import require_no_partition
-from sdpbb.checker.prices import Enumerated, Lagrangian
 from tests.checker.nodes import zero_evidence
 from tests.enumeration import ExactSquares
 
 # Two pairs at distance 1: the best two clusters cost 1.
 PAIRS = Geometry.of(np.array([[0.0], [1.0], [10.0], [11.0]])).contracted(np.arange(4))
 NO_TRIPLES, NONE = np.empty((0, 3), np.int32), np.empty(0)
-# At 1/2 a pair is worth -1/2, as one block is.
-PRICES = Lagrangian(np.full(4, 0.5), -0.5 - 1e-12)
-CLUSTERS = Enumerated(0.9, PRICES.prices, PRICES.least, PRICES.prices, NO_TRIPLES, NONE)
 
 
 def of_blocks(k: int, m: int = 4, *pairs: tuple[int, int]) -> Blocks:
@@ -33,33 +28,12 @@ def of_blocks(k: int, m: int = 4, *pairs: tuple[int, int]) -> Blocks:
     return Blocks(k, np.arange(m), adjacency)
 
 
-def test_a_bound_that_is_the_cost():
-    assert 1.0 - 1e-11 <= PRICES.bound(PAIRS, of_blocks(2)) <= 1.0
-    almost = replace(CLUSTERS, below=1.0 - 1e-9)
-    assert almost.bound(PAIRS, of_blocks(2)) == 1.0 - 1e-9
-    # Nothing costs less for three clusters than a pair by itself.
-    with pytest.raises(Rejected, match="a partition of the blocks costs less"):
-        replace(CLUSTERS, below=0.6).bound(PAIRS, of_blocks(3))
-
-
-def test_the_bound_is_for_the_points():
-    """What the means lost to rounding is taken off: sqrt(1) - 0.1, squared."""
-    rounded = Contracted(4, np.ones(4), PAIRS.means, np.zeros(4), 0.1)
-    assert PRICES.bound(rounded, of_blocks(2)) == pytest.approx(0.81, rel=1e-11)
-
-
 def test_a_search_for_a_partition_ends():
     members = np.array([[i >> b & 1 for b in range(4)] for i in range(1, 16)], bool)
     given = PAIRS, of_blocks(2), members, 0.9, np.zeros(4), NO_TRIPLES, NONE
     with pytest.raises(Rejected, match="within the nodes of a search"):
         require_no_partition(*given, 1)
     require_no_partition(*given, 100)
-
-
-def test_points_that_coincide():
-    contracted = Geometry.of(np.ones((4, 2))).contracted(np.arange(4))
-    for N in (np.zeros(10), np.ones(10)):
-        assert replace(zero_evidence(4), N=N).bound(contracted, of_blocks(2)) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -94,10 +68,6 @@ def test_far_and_excluded_pairs_of_known_costs():
     found = [excluded_pairs(six, of_blocks(1, 6), zero_evidence(6), x) for x in (17.4, 17.6)]
     assert np.array_equal(found[0], ~np.eye(6, dtype=bool))
     assert not found[1].any()
-    with pytest.raises(Rejected, match="nan"):
-        far_pairs(two, np.nan)
-    with pytest.raises(Rejected, match="nan"):
-        excluded_pairs(two, of_blocks(1, 2), zero_evidence(2), np.nan)
 
 
 def test_coordinates_whose_squares_underflow_exclude_nothing():

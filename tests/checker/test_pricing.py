@@ -132,6 +132,17 @@ def test_costs_of_clusters_are_rounded_down_and_hardly(node):
         assert Fraction(cost) <= true
 
 
+@examples(60)
+@given(nodes("pairs", "weights", always=["soft pairs"], n=(3, 6)))
+def test_costs_of_clusters_add_up_to_those_of_clusterings(node):
+    """Whatever soft pairs a clustering violates: each cluster pays its share."""
+    blocks, always = node.blocks, node.contracted.with_soft(0.0, node.blocks.adjacency)
+    for labels, true in zip(node.labels_below(np.inf), node.truth.exact_costs, strict=True):
+        members = labels == np.unique(labels)[:, None]
+        costs = cluster_costs(node.contracted, members, blocks.adjacency)
+        assert always + costs.sum() == pytest.approx(float(true), rel=1e-9)
+
+
 def test_searches_end():
     problem = random_problem(np.random.default_rng(0), 12, 2, 0)
     given, prices = (problem.contracted, problem.blocks), problem.prices

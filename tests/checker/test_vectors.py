@@ -49,6 +49,7 @@ def test_there_are_vectors_of_all_kinds():
     assert statuses == {"optimal", "feasible", "infeasible"}
     assert words >= {"merge", "equal", "bound", "fix", "split", "open", "infeasible", "subset"}
     assert words >= {"scatter", "dual", "prices", "clusters", "conflict", "clique", "packing"}
+    assert "colouring" in words
     assert groups == {form.WORD for form in FORMS}
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from heuristics.best_of import BestOf
-from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
-from sdpbb.checker.kernel.weights import WeightBounds, WeightUnits
+from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure, WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.feasibility import packed_exactly, packed_greedily
 from sdpbb.run.parameters import DecompositionParameters

@@ -17,10 +17,9 @@ from sdpbb.bounds.sdp.cuts.sizes import size_pair_entries
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker.kernel.arithmetic import down, up
-from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets
+from sdpbb.checker.kernel.cuts.capacities import MeasureRows, SetCliques, Sets, Traces
 from sdpbb.checker.kernel.cuts.inequalities import Group
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
-from sdpbb.checker.kernel.cuts.measures import MeasureRows, Traces
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem import Contraction

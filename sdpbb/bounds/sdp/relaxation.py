@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import rounding_of
 from sdpbb.checker.kernel.cuts.capacities import SetMeasure, most_filled, set_measure
 from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits, NodeFacts
-from sdpbb.checker.kernel.sizes import Measure
-from sdpbb.checker.kernel.weights import WeightBounds
+from sdpbb.checker.kernel.sizes import Measure, WeightBounds
 from sdpbb.problem import Contraction
 from sdpbb.problem.quantities import POINTS
 

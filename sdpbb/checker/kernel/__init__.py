@@ -10,7 +10,7 @@ partitions of priced clusters, colouring and packing. To be read in this order:
 | `evidence.py`, `dual.py` | prove a lower bound of a node |
 | `cuts/` | prove the inequalities that the bound may use |
 | `arithmetic.py`, `geometry.py`, `soft.py` | bound what rounding does, and what soft pairs cost |
-| `rules.py`, `sizes.py`, `weights.py` | limits on clusters |
+| `rules.py`, `sizes.py` | limits on clusters |
 | `stated.py`, `verdict.py` | the instance, its digests and its parts; what is told |
 | `judge.py`, `exact.py` | answer what numbers decide, such as pairs that are apart; in balls, too |
 """

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterable
-from typing import IO, BinaryIO, NamedTuple
+from contextlib import suppress
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,6 @@ FORMAT = 4
 REALS, NUMBERS, PARTS, TEXT = ("<f8", "<f4"), ("<i4",), ("<i8",), ("|u1",)
 """Types that arrays of each kind may have."""
 
-_HEADER = re.compile(
-    rb"\{'descr': '([<|]\w\d)', 'fortran_order': False, "
-    rb"'shape': \((\d{1,15}),(?: (\d{1,15}))?\), \} *\n"
-)
-_MAGIC = b"\x93NUMPY\x01\x00"
 # A sound certificate of more would be of millions of nodes.
 _MAX_BYTES = 8 * 2**30
 # A compressed byte stands for 1032 others at most (https://zlib.net/zlib_tech.html).
@@ -50,12 +45,6 @@ _ERRORS = (
 
 Length = int | range
 """Length that a dimension of an array must have, or those that it may have."""
-
-
-class _ArrayHeader(NamedTuple):
-    dtype: str
-    shape: tuple[int, ...]
-    start: int
 
 
 class Archive:
@@ -85,8 +74,8 @@ class Archive:
     def __contains__(self, name: str) -> bool:
         return name in self._members
 
-    def take(self, name: str, dtypes: tuple[str, ...], *shape: Length) -> NDArray[np.generic]:
-        """Return an array of one of the types, and of this shape; it is read-only.
+    def take(self, name: str, dtypes: tuple[str, ...], *lengths: Length) -> NDArray[np.generic]:
+        """Return an array of one of the types, and of these lengths; it is read-only.
 
         Raises
         ------
@@ -98,20 +87,20 @@ class Archive:
         entry = self._members[name]
         try:
             with self._file.open(entry) as stream:
-                header = _header(stream, name)
-                _check_shape(name, header, dtypes, shape)
-                length = math.prod(header.shape) * np.dtype(header.dtype).itemsize
-                if entry.file_size != header.start + length:
+                shape, dtype = _header(stream, name)
+                _check_shape(name, shape, dtype.str, dtypes, lengths)
+                length = stream.tell() + math.prod(shape) * dtype.itemsize
+                if entry.file_size != length:
                     raise Rejected(f"{name}: is not as long as its shape says")
-                if entry.file_size > _MAX_RATIO * (entry.compress_size + 1):
+                if length > _MAX_RATIO * (entry.compress_size + 1):
                     raise Rejected(f"{name}: is longer than so few bytes can be unpacked to")
-                if entry.compress_type not in _METHODS[header.dtype == "|u1" :]:
+                if entry.compress_type not in _METHODS[dtype == np.uint8 :]:
                     raise Rejected(f"{name}: is not stored as such arrays are")
                 content = stream.read()
         except _ERRORS as error:
             raise _damaged(error) from None
         self._taken.add(name)
-        return np.frombuffer(content, header.dtype).reshape(header.shape)
+        return np.frombuffer(content, dtype).reshape(shape)
 
     def require_all_taken(self) -> None:
         """Raise `Rejected` if there is an array that nothing has asked for."""
@@ -142,28 +131,33 @@ def _check_head(file: BinaryIO) -> None:
         raise Rejected("is not a certificate of sdpbb; expected an archive of NumPy arrays")
 
 
-def _header(stream: IO[bytes], name: str) -> _ArrayHeader:
-    start = stream.read(len(_MAGIC) + 2)
-    length = int.from_bytes(start[len(_MAGIC) :], "little")
-    found = _HEADER.fullmatch(stream.read(length)) if start.startswith(_MAGIC) else None
-    if found is None:
-        raise Rejected(f"{name}: does not begin as an array of NumPy in C order does")
-    shape = (int(found[2]),) if found[3] is None else (int(found[2]), int(found[3]))
-    return _ArrayHeader(found[1].decode(), shape, len(start) + length)
+def _header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    with suppress(ValueError):
+        if np.lib.format.read_magic(stream) == (1, 0):
+            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+            if not is_fortran and not dtype.hasobject:
+                return shape, dtype
+    raise Rejected(f"{name}: does not begin as an array of NumPy in C order does")
 
 
 def _check_shape(
-    name: str, header: _ArrayHeader, dtypes: tuple[str, ...], shape: tuple[Length, ...]
+    name: str,
+    shape: tuple[int, ...],
+    dtype: str,
+    dtypes: tuple[str, ...],
+    lengths: tuple[Length, ...],
 ) -> None:
-    fits = header.dtype in dtypes and len(header.shape) == len(shape)
-    if not fits or not all(
-        length in wanted if isinstance(wanted, range) else length == wanted
-        for length, wanted in zip(header.shape, shape, strict=True)
+    if (
+        dtype not in dtypes
+        or len(shape) != len(lengths)
+        or not all(
+            length in wanted if isinstance(wanted, range) else length == wanted
+            for length, wanted in zip(shape, lengths, strict=True)
+        )
     ):
-        expected = ", ".join(map(_shown, shape))
+        expected = ", ".join(map(_shown, lengths))
         raise Rejected(
-            f"{name}: an array of {header.dtype} {header.shape}; expected "
-            f"{' or '.join(dtypes)} ({expected})"
+            f"{name}: an array of {dtype} {shape}; expected {' or '.join(dtypes)} ({expected})"
         )
 
 

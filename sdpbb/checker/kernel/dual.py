@@ -51,7 +51,7 @@ from .evidence import FULL, Effort, Evidence, Written
 from .geometry import Contracted
 from .rejection import Rejected
 from .rules import Rules, measure, measures
-from .weights import WeightBounds
+from .sizes import WeightBounds
 
 Matrix = NDArray[np.float64]
 SingleOrDouble = NDArray[np.float32] | NDArray[np.float64]

@@ -32,7 +32,6 @@ from .blocks import Blocks
 from .dual import Semidefinite, dual_bound
 from .evidence import Evidence
 from .geometry import Contracted, Geometry
-from .rejection import Rejected
 
 Matrix = NDArray[np.float64]
 PairMask = NDArray[np.bool_]
@@ -93,8 +92,6 @@ def excluded_pairs(
     Pairs that are found keep blocks from joining others, so the test is repeated until none is.
     Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
     """
-    if np.isnan(below):
-        raise Rejected("pairs are excluded below a cost, not below nan")
     proven, adjacency = dual_bound(contracted, blocks, evidence), blocks.adjacency
     if below == np.inf or proven.unit == 0.0:  # of coordinates whose squares underflow
         return adjacency.copy()
@@ -143,8 +140,6 @@ def far_pairs(contracted: Contracted, below: float) -> PairMask:
     |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs. Blocks of different
     components share no cluster at all, and are among the pairs.
     """
-    if np.isnan(below):
-        raise Rejected("pairs are excluded below a cost, not below nan")
     e, c = contracted.weights, contracted.means
     cutoff = contracted.cutoff(below)
     inside = sum_down(contracted.scatter.tolist())

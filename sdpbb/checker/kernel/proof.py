@@ -49,12 +49,16 @@ REASONS = {
 
 @dataclass
 class ProofCounts:
-    """Counts of what a proof consists of, and the names of the rules that it uses."""
+    """Counts of what a proof consists of, and the names of the rules that it uses.
+
+    subsets : whose bounds are added up; 0 for the tree of a search
+    """
 
     nodes: int = 0
     leaves: int = 0
     bounds: int = 0
     fixings: int = 0
+    subsets: int = 0
     rules: dict[str, None] = field(default_factory=dict)
 
     def use(self, rules: Iterable[str]) -> None:

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import Measure, SizeLimits, StatedMeasure, sums_over
-from .weights import WeightUnits
+from .sizes import Measure, SizeLimits, StatedMeasure, WeightUnits, sums_over
 
 Marks = NDArray[np.bool_]
 Reals = NDArray[np.float64]

@@ -11,16 +11,13 @@ from scipy.sparse import csr_array
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import measures
-from sdpbb.problem.colouring import decide, greedy_clique
+from sdpbb.problem.colouring import decide
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.infeasibility import Infeasibility, clique_merges
 
 Step = tuple[list[Any], dict[str, NDArray[Any]]]
 """Step of a log: a list that begins with a word, and its arrays."""
 
-# Steps of a refutation of a colouring that are written, at most: of longer ones, the checker finds
-# its own. Each takes time in proportion to the pairs of blocks, all of them some seconds.
-MOST_STEPS, MOST_PAIRS = 1_000, 20_000_000
 # Vertices coloured to tell which of two reasons a node is left for, times vertices: half a second.
 COLOURING_WORK = 2_000_000
 
@@ -76,49 +73,13 @@ def _round(blocks: Blocks) -> tuple[NDArray[np.int64], list[int] | None]:
     return first[found].astype(np.int64), None
 
 
-def infeasibility(blocks: Blocks) -> list[Step]:
-    """Return the steps that refute propagated blocks without a clustering.
-
-    A long refutation of a colouring, or that of sizes, is for the checker to find.
-    """
+def infeasibility(blocks: Blocks) -> Step:
+    """Return the end of propagated blocks without a clustering, for the checker to find out."""
     # Sizes may be what leaves no clustering, as far as a short search tells.
     graph, nodes = csr_array(blocks.adjacency), COLOURING_WORK // blocks.m
     found = decide(graph, blocks.k, nodes, time_left=lambda: 0.0)
     if measures(blocks.rules) and found.is_possible is not False:
-        return [(["infeasible", "packing"], {})]
-    if refutation := _refuted_colouring(blocks):
-        return refutation
+        return ["infeasible", "packing"], {}
     first = np.unique(blocks.block_of, return_index=True)[1]
     needed = first if found.vertices is None else first[found.vertices]
-    return [(["infeasible", "colouring", sorted(needed.tolist())], {})]
-
-
-def _refuted_colouring(blocks: Blocks) -> list[Step]:
-    """Return the steps that show that the cannot-links alone leave no clustering.
-
-    A block shares a cluster with one of a clique, or with none of them (Zykov 1949): nodes are
-    split so until each has a clique of k + 1 blocks. Return nothing if that takes many steps, or
-    if blocks are found that k clusters hold.
-    """
-    steps: list[Step] = []
-    waiting, most = [blocks], min(MOST_STEPS, MOST_PAIRS // blocks.m**2)
-    while waiting:
-        blocks, merges, end = propagated(waiting.pop())
-        steps += [*merges, *end]
-        if end:
-            continue
-        first = np.unique(blocks.block_of, return_index=True)[1]
-        clique = greedy_clique(csr_array(blocks.adjacency))
-        if len(clique) > blocks.k:
-            steps.append((["infeasible", "clique", first[clique[: blocks.k + 1]].tolist()], {}))
-            continue
-        nearby = blocks.adjacency[:, clique].sum(axis=1)
-        nearby[clique] = -1
-        block = int(nearby.argmax())
-        if nearby[block] < 0 or len(steps) > most:
-            return []
-        other = clique[int(blocks.adjacency[block, clique].argmin())]
-        pair = first[[other, block]]
-        steps.append((["split", *pair.tolist()], {}))
-        waiting += [blocks.separated(pair[None]), blocks.linked(pair[None])]
-    return steps
+    return ["infeasible", "colouring", sorted(needed.tolist())], {}

@@ -216,7 +216,7 @@ class _Tree:
                 self._bound(step)
                 return blocks, True
         if refutation or node.is_infeasible:
-            self._add_all(refutation or infeasibility(blocks))
+            self._add_all(refutation or [infeasibility(blocks)])
             return blocks, True
         if node.end is None:
             assert self._target <= 0.0

@@ -10,7 +10,7 @@ of its block, add up to L(t) at least,
 
     sum of Z_ii over t points >= L(t) = i + (t - M_i) / (M_(i+1) - M_i) for M_i <= t <= M_(i+1)
 
-(proof: `sdpbb.checker.kernel.cuts.measures`). Upper bounds follow, as all entries add up to k.
+(proof: `sdpbb.checker.kernel.cuts.capacities`). Upper bounds follow, as all entries add up to k.
 Where the k sizes are listed, the entries are s_c times 1 / s_c for each size s_c, and L(t) is the
 sum of the t least of them: for single points this is the convex hull of all orders of these numbers
 (Rado 1952), so that no other inequality over the diagonal says more.
@@ -21,7 +21,7 @@ block j,
     b Z_ii - sum of n_j Z_ij >= 0,    sum of n_j Z_ij - a Z_ii >= 0,
 
 as both sides are (b - |C|) Z_ii and (|C| - a) Z_ii, |C| being the points of the cluster of i. What
-limits say of the weight of a cluster is in `sdpbb.checker.kernel.weights`.
+limits say of the weight of a cluster is in `sdpbb.checker.kernel.sizes`.
 
 **Size pairs.** Where every cluster has a to b points, or weighs as much, for any two blocks i, j,
 
@@ -43,10 +43,9 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down
+from sdpbb.checker.kernel.cuts.capacities import most_of_some
 from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits
-from sdpbb.checker.kernel.cuts.measures import most_of_some
-from sdpbb.checker.kernel.sizes import Measure, SizeLimits
-from sdpbb.checker.kernel.weights import WeightBounds
+from sdpbb.checker.kernel.sizes import Measure, SizeLimits, WeightBounds
 
 _EPS = float(np.finfo(np.float64).eps)
 # Minimum violation of a cut, as a share of its right-hand side.

@@ -6,8 +6,7 @@ construction. Few rules prove all of them:
 | file | rule |
 | --- | --- |
 | `templates.py` | integer vectors; enumeration of the partitions of a few places |
-| `measures.py` | rows of a measure, traces of sizes |
-| `capacities.py` | sets that clusters within limits have to split |
+| `capacities.py` | limits on the measure of clusters: rows, traces, sets that they have to split |
 | `lifted.py` | the lift to three blocks: pentagons, terms of soft pairs |
 | `inequalities.py` | inequalities as terms, a node, and their sums |
 """
@@ -22,10 +21,9 @@ from numpy.typing import NDArray
 
 from ..certificate import StepArrays, fields, items
 from ..rejection import Rejected
-from .capacities import SetCliques, Sets
+from .capacities import MeasureRows, SetCliques, Sets, Traces
 from .inequalities import CutSums, Group, Inequalities, NodeFacts, Reals
 from .lifted import LiftedPentagons, SoftTerms
-from .measures import MeasureRows, Traces
 from .templates import Templates, Vectors
 
 FORMS: tuple[type[Group], ...] = (

@@ -17,9 +17,8 @@ from ..archive import NUMBERS
 from ..arithmetic import sum_up
 from ..certificate import whole, word
 from ..rejection import Rejected
-from ..sizes import SizeLimits
+from ..sizes import SizeLimits, WeightBounds
 from ..soft import SoftPrices
-from ..weights import WeightBounds
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.integer]

@@ -147,36 +147,23 @@ class SoftTerms(Group):
     WIDTH: ClassVar = 3
 
     def inequalities(self, node: NodeFacts) -> Inequalities:
-        rows = self.blocks
-        if (rows[:, 0] == rows[:, 1]).any():
+        i, j, h = self.blocks.T
+        if (i == j).any():
             raise Rejected("a term of a soft pair of one block")
-        return (_soft_cannot_links if self.link == "cannot" else _soft_must_links)(node, rows)
-
-
-def _soft_cannot_links(node: NodeFacts, blocks: Numbers) -> Inequalities:
-    i, j, h = blocks.T
-    i, j = np.minimum(i, j), np.maximum(i, j)
-    is_one = (h == i) | (h == j)
-    h = np.where(is_one, i, h)
-    most = np.zeros(len(blocks))
-    if node.soft is not None:
-        e = node.weights
-        most = node.soft.cannot[i, j] * (e[h] + np.where(is_one, e[j], 0.0))
-    caps = _shared(np.column_stack([i, j, h]), most, node.m)
-    terms = itertools.chain(
-        _CANNOT_BOTH.terms(blocks[is_one], np.flatnonzero(is_one)),
-        _CANNOT.terms(blocks[~is_one], np.flatnonzero(~is_one)),
-    )
-    return Inequalities(np.zeros(len(blocks)), terms, caps=caps)
-
-
-def _soft_must_links(node: NodeFacts, blocks: Numbers) -> Inequalities:
-    i, j, h = blocks.T
-    most = np.zeros(len(blocks))
-    if node.soft is not None:
-        most = node.soft.must[i, j] * (0.5 * node.weights[h])
-    caps = _shared(blocks, most, node.m)
-    return Inequalities(np.zeros(len(blocks)), _MUST.terms(blocks), caps=caps)
+        is_one, most = np.zeros(len(h), np.bool_), 0.5 * node.weights[h]
+        if self.link == "cannot":
+            i, j = np.minimum(i, j), np.maximum(i, j)
+            is_one = (h == i) | (h == j)
+            h = np.where(is_one, i, h)
+            most = node.weights[h] + np.where(is_one, node.weights[j], 0.0)
+        prices = 0.0 if node.soft is None else getattr(node.soft, self.link)[i, j]
+        caps = _shared(np.column_stack([i, j, h]), prices * most, node.m)
+        template = _CANNOT if self.link == "cannot" else _MUST
+        terms = itertools.chain(
+            _CANNOT_BOTH.terms(self.blocks[is_one], np.flatnonzero(is_one)),
+            template.terms(self.blocks[~is_one], np.flatnonzero(~is_one)),
+        )
+        return Inequalities(np.zeros(len(h)), terms, caps=caps)
 
 
 def _shared(terms: Numbers, most: Reals, m: int) -> Reals:
