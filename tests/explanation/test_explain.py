@@ -16,7 +16,7 @@ from sdpbb.problem import (
 from sdpbb.problem.colouring import decide
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.statements import Catalogue
-from sdpbb.run import conclusion
+from sdpbb.run import run as of_run
 from sdpbb.run.explanation import explain, oracle
 from sdpbb.run.explanation.explain import Diagnosis, diagnose, explain_infeasibility
 from sdpbb.run.explanation.oracle import Oracle, minimal_subset
@@ -307,4 +307,4 @@ def test_little_time_is_left_for_saying_why(monkeypatch):
     instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])
     assert sdpbb.solve(instance).conflict is None
     assert sdpbb.solve(instance, sdpbb.SolverParameters(time_limit=1e-3)).conflict is None
-    assert asked == [conclusion.EXPLANATION, conclusion.LEAST_EXPLANATION]
+    assert asked == [of_run.EXPLANATION, of_run.LEAST_EXPLANATION]
