@@ -19,9 +19,8 @@ from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.runtime.declaration import parameter
-from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.runtime.executors.processes import LocalProcesses
-from sdpbb.runtime.executors.scheduler import Scheduler, Task
+from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task
 
 # How often the clock is looked at while other processes work.
 POLL_SECONDS = 0.1

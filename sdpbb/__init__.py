@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from sdpbb.runtime.cache_folder import ensure_cache_folder
 from sdpbb.runtime.version import installed_version
 
 TYPE_CHECKING = False  # the typing module takes longer to import than all that is imported here
@@ -73,9 +72,6 @@ if TYPE_CHECKING:
     from sdpbb.search.trace import Trace
 
     __version__: str
-
-# Every module of kernels is imported after this package, and heeds it.
-ensure_cache_folder()
 
 _PACKAGES = ("checker", "constraint_sets", "datasets")
 """Public packages within this one, imported when they are first used."""

@@ -2,11 +2,15 @@
 
 import dataclasses
 import inspect
+import json
+import os
 import shutil
+import zipfile
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sdpbb
@@ -19,8 +23,8 @@ from sdpbb.run.checkpoint import (
     write_checkpoint,
 )
 from sdpbb.run.solver import solve
-from sdpbb.runtime.archive.file import write_archive
 from sdpbb.runtime.archive.stored import TYPES, has_own_state
+from sdpbb.runtime.files import shown_path
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
 from sdpbb.search.result import SolutionStatus
@@ -181,15 +185,73 @@ def good(tmp_path):
     return tmp_path / "run"
 
 
-def reason(path):
+DAMAGED = "is not an sdpbb checkpoint, or is damaged; expected the file as it was written"
+
+
+def refusal(path) -> str:
+    """The message of the error that reading gives: one line that begins with the file's name."""
     with pytest.raises(ArchiveError) as caught:
         read_checkpoint(path)
-    line = str(caught.value)
-    assert line.startswith(f"{path}: ")
-    assert "\n" not in line
-    return line.removeprefix(f"{path}: ")
+    message = str(caught.value)
+    assert message.isprintable()
+    assert message.startswith(f"{shown_path(path)}: ")
+    return message.removeprefix(f"{shown_path(path)}: ")
 
 
-def test_an_archive_of_something_else_is_no_checkpoint(good):
-    write_archive(good, (1, 2))
-    assert "does not hold the state of a run" in reason(good)
+def test_truncated_at_any_length(good):
+    for length in reversed(range(0, good.stat().st_size, 7)):
+        os.truncate(good, length)
+        assert refusal(good) == DAMAGED
+
+
+def test_every_byte_that_changes_is_noticed_or_says_nothing(good):
+    """ZIP has dates and the like beside what it holds."""
+    content, held = good.read_bytes(), []
+    with zipfile.ZipFile(good) as archive:
+        for entry in archive.infolist():
+            begin = content.index(archive.read(entry))
+            held += range(begin, begin + entry.file_size)
+    for position in range(0, len(content), 3):
+        changed = bytearray(content)
+        changed[position] ^= 1
+        good.write_bytes(changed)
+        try:
+            read = read_checkpoint(good)
+        except ArchiveError:
+            assert refusal(good)
+        else:
+            assert position not in held
+            assert np.array_equal(read.instance.points, TINY.points)
+
+
+def test_foreign_files(good):
+    folder = good.parent
+    for content in (b"x,y\n1,2\n", b"\0" * 5000, os.urandom(3000)):
+        good.write_bytes(content)
+        assert refusal(good) == DAMAGED
+    np.savez(folder / "b.npz", a=np.zeros(3))
+    assert refusal(folder / "b.npz") == DAMAGED
+    os.mkfifo(folder / "pipe")
+    for other in (folder / "pipe", folder):
+        assert refusal(other).startswith("cannot be read (not a regular file)")
+    assert refusal(folder / "no\nfile").startswith("cannot be read (No such file or directory)")
+
+
+@pytest.mark.parametrize(
+    ("item", "array"), [(["tuple", [1, 2]], np.ones(1)), (["array", 0], np.array([print]))]
+)
+def test_other_values_and_arrays_of_objects_are_no_checkpoint(tmp_path, item, array):
+    """However right its checksums are."""
+    with zipfile.ZipFile(tmp_path / "a", "w") as archive:
+        document = {"sdpbb": sdpbb.__version__, "items": [item], "value": [0]}
+        archive.writestr("sdpbb-checkpoint.json", json.dumps(document))
+        with archive.open("0.npy", "w") as member:
+            np.save(member, array)
+    assert refusal(tmp_path / "a") == DAMAGED
+
+
+def test_what_a_checkpoint_cannot_hold_leaves_the_file(good):
+    before = good.read_bytes()
+    with pytest.raises(TypeError, match="an archive cannot hold"):
+        write_checkpoint(good, RunState(TINY, HASTY, search=object()))
+    assert good.read_bytes() == before

@@ -2,7 +2,11 @@
 
 import importlib.util
 import itertools
+import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import pytest
@@ -11,6 +15,8 @@ from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.run import kernels
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK, Clock
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -159,3 +165,27 @@ def test_a_clock_goes_on_when_nobody_stops_it_any_more(monkeypatch):
         clock.go_on()
         assert [clock(), clock()] == [12, 12]
     assert [clock(), clock()] == [13, 14]  # it went on at 13, and was asked at 14 and 15
+
+
+def test_kernels_can_be_imported_where_nothing_can_be_written(tmp_path):
+    hidden = shutil.ignore_patterns("__pycache__")
+    for package in ("sdpbb", "heuristics"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=hidden)
+        for folder in {source.parent for source in (tmp_path / package).rglob("*.py")}:
+            (folder / "__pycache__").touch()  # a file: not even root can write into it
+    environment = os.environ | {
+        "PYTHONPATH": str(tmp_path),
+        "HOME": os.devnull,
+        "XDG_CACHE_HOME": os.devnull,
+    }
+    environment.pop("NUMBA_CACHE_DIR", None)
+    script = "from sdpbb.run import kernels; print(kernels.can_mark(), kernels.is_compiled('sdp'))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "False False\n", done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sdpbb.runtime.lean_imports import lean_imports
+from sdpbb.runtime.startup import lean_imports
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCE = ["instances/iris.txt", "--constraints", "instances/iris_ml_38_cl_38.txt"]
@@ -76,7 +76,6 @@ except SystemExit:
         "cvxpy",
         "highspy",
         "psutil",
-        "sdpbb.runtime.archive.file",
         "sdpbb.bounds.certified",
         "sdpbb.bounds.lagrangian.generation",
         "sdpbb.run.certificates.writer",

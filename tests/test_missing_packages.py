@@ -9,7 +9,7 @@ from sdpbb.app.cli import ExitCode
 from sdpbb.errors import BackendUnavailable
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from sdpbb.runtime.extras import install_command, requirements
+from sdpbb.runtime.version import install_command, requirements
 
 MANIFEST = '[[instance]]\ndata = "points.txt"\n'
 CASES = {

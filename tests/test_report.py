@@ -1,8 +1,6 @@
 import io
 import math
-import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +9,7 @@ from sdpbb.problem import Instance, MaximumOverlap
 from sdpbb.run.report import (
     HEADING,
     LEGEND,
-    SUM_OF_SUBSETS,
     ProgressTable,
-    announcement,
     progress_line,
     summary,
 )
@@ -26,9 +22,7 @@ from sdpbb.search.events import (
     Progress,
     Started,
     SubsetLost,
-    SubsetsChosen,
     WorkerCrashed,
-    ignore,
 )
 from sdpbb.search.result import Result, Statistics
 from tests.test_result import OPTIMAL
@@ -86,14 +80,6 @@ def test_constraints_on_clusters_are_counted():
     for n, text in ((1, ", 1 constraint on clusters"), (2, ", 2 constraints on clusters")):
         constraints = [MaximumOverlap([0, 1], 1)] * n
         assert log(of(cluster_constraints=constraints))[1] == log(STARTED)[1] + text
-
-
-def test_bounds_of_subsets_say_how_many_are_in_the_sum():
-    chosen = SubsetsChosen(1.0, 32, 157)
-    lines = log(STARTED, chosen, progress(2.0, subsets=(3, 32)), chosen)
-    assert lines.count(SUM_OF_SUBSETS) == 1
-    assert lines[-2].endswith("     2.0s  bound of subsets: 3 of 32")
-    assert "subsets" not in progress_line(progress(2.0))
 
 
 def test_trouble_is_one_line_each():
@@ -159,13 +145,6 @@ def test_at_most_two_lines_a_second_and_every_new_clustering():
     assert len(log(*(progress(0.01 * step, "sdp") for step in range(20)))) == 20
 
 
-def test_the_last_state_is_shown_at_the_end():
-    lines = log(progress(0.0), progress(0.1, n_nodes=7), Finished(Result(**OPTIMAL)))
-    assert lines[1].split()[0] == "7"
-    assert lines[2] == ""
-    assert lines[3].startswith("Status")
-
-
 def test_every_line_is_flushed():
     class Stream(io.StringIO):
         unflushed = 0
@@ -182,14 +161,3 @@ def test_every_line_is_flushed():
     for event in (STARTED, progress(0.0), Finished(Result(**OPTIMAL))):
         table(event)
         assert not stream.unflushed
-
-
-@pytest.mark.parametrize("shell", [None, SimpleNamespace(), SimpleNamespace(kernel=1)])
-def test_compilation_is_announced_in_notebooks_alone(monkeypatch, capsys, shell):
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    observe = announcement()
-    assert (observe is ignore) == (not hasattr(shell, "kernel"))
-    for event in (STARTED, Compiling()):
-        observe(event)
-    told = "Compiling kernels: once per machine and version\n"
-    assert capsys.readouterr().out == (told if hasattr(shell, "kernel") else "")

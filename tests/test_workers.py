@@ -1,24 +1,18 @@
 """The optimum does not depend on who evaluates the nodes, nor on what happens to them."""
 
-import contextlib
 import os
 import random
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
-from sdpbb.app.cli import ExitCode
-from sdpbb.run.checkpoint import RunState, write_checkpoint
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.scheduler import Scheduler
@@ -176,71 +170,3 @@ def test_an_interrupt_ends_a_run_with_workers(at_once):
     assert result.termination is Termination.INTERRUPTED
     assert result.lower_bound <= LARGE_OPTIMUM <= result.objective * (1 + 1e-8)
     assert eventually(lambda: not busy_workers())
-
-
-SCRIPT = """
-import sdpbb.search.workforce
-from sdpbb.__main__ import main
-from tests.trees import go_over_at_once
-
-sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
-if __name__ == "__main__":
-    main()
-"""
-
-
-@pytest.fixture
-def command(tmp_path):
-    """The command with two workers on a long run; whatever is left of it ends with the test."""
-    (tmp_path / "script.py").write_text(SCRIPT)
-    # What the command has no options for is in the checkpoint.
-    checkpoint = RunState(LARGE, replace(LONG, gap=0.0, workers=2))
-    write_checkpoint(tmp_path / "run", checkpoint)
-    process = subprocess.Popen(
-        [sys.executable, "script.py", "resume", "run", "--json", "out.json"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(INSTANCES.parent)},
-        start_new_session=True,
-    )
-    yield process
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    process.stderr.close()
-
-
-def workers_of(process):
-    return partial(busy_workers, psutil.Process(process.pid))
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize(
-    ("signum", "status"),
-    [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)],
-)
-def test_a_signal_once_with_workers(command, tmp_path, signum, status):
-    workers = workers_of(command)
-    assert eventually(lambda: len(workers()) == 2)
-    left = workers()
-    os.killpg(command.pid, signum)  # as a terminal and timeout(1) do
-    assert command.wait(timeout=120) == status
-    assert '"termination": "interrupted"' in (tmp_path / "out.json").read_text()
-    assert command.stderr.read().count("\n") == 2
-    assert eventually(lambda: not any(worker.is_running() for worker in left))
-
-
-@pytest.mark.alone
-def test_ctrl_c_twice_with_workers(command, tmp_path):
-    workers = workers_of(command)
-    assert eventually(lambda: len(workers()) == 2)
-    left = psutil.Process(command.pid).children(recursive=True)
-    os.killpg(command.pid, signal.SIGINT)
-    command.stderr.readline()
-    command.stderr.readline()
-    os.killpg(command.pid, signal.SIGINT)
-    assert command.wait(timeout=120) in (-signal.SIGINT, ExitCode.INTERRUPTED)
-    assert eventually(lambda: not any(child.is_running() for child in left))
-    assert "Traceback" not in command.stderr.read()

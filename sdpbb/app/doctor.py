@@ -21,9 +21,8 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.run.verification import verify_certificate
 from sdpbb.runtime.executors.memory import free_mebibytes
-from sdpbb.runtime.extras import install_command, requirements
 from sdpbb.runtime.time_left import RUN_CLOCK
-from sdpbb.runtime.version import installed_version
+from sdpbb.runtime.version import install_command, installed_version, requirements
 from sdpbb.search.result import SolutionStatus
 
 EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "exact", "dask", "mpi", "gurobi")

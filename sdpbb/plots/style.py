@@ -6,9 +6,9 @@ import io
 from typing import TYPE_CHECKING, Any, Literal
 
 from sdpbb.errors import BackendUnavailable
-from sdpbb.runtime.extras import install_command
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.values import shortened
+from sdpbb.runtime.version import install_command
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

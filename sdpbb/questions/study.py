@@ -29,10 +29,9 @@ from sdpbb.errors import (
 )
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.executors import worker
-from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
 from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.executors.processes import LocalProcesses
-from sdpbb.runtime.executors.scheduler import Scheduler, Task
+from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task, TaskExecutor
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.search.events import Compiling, Observer, ignore

@@ -25,9 +25,8 @@ from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.runtime.cache_folder import ROOT
 
-PACKAGES = ("sdpbb", "heuristics")
+PACKAGES, ROOT = ("sdpbb", "heuristics"), Path(__file__).resolve().parents[2]
 # Parts of the engine: kernels that almost all runs call, those that bounding methods begin with,
 # and those that few runs call.
 HEURISTICS, RARE = "heuristics", "rare"
@@ -121,8 +120,9 @@ def _digest() -> str:
 
 
 def _folder() -> Path:
+    """Return the folder of cached kernels; one that nobody can write to where none are cached."""
     kernel: Any = dual_sweeps
-    return Path(kernel.stats.cache_path)
+    return Path(kernel.stats.cache_path or os.path.join(os.devnull, "none"))
 
 
 def _is_compiler_off() -> bool:

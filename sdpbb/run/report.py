@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from typing import Protocol
+from typing import TextIO
 
 from sdpbb.problem import Instance
 from sdpbb.runtime.files import shown_path
@@ -27,14 +27,12 @@ from sdpbb.search.events import (
     MemoryShort,
     NodeEnd,
     NodeLeft,
-    Observer,
     Progress,
     Resumed,
     Started,
     SubsetLost,
     SubsetsChosen,
     WorkerCrashed,
-    ignore,
 )
 from sdpbb.search.result import Result
 
@@ -56,21 +54,10 @@ HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )
 
-SUM_OF_SUBSETS = (
-    "  subsets: the lower bound is the sum over the subsets bounded so far, so it starts low"
-)
 IGNORED_BY_SUBSETS = (
     "bounds of subsets ignore minimum sizes, listed sizes, limits on weights, and constraints "
     "between subsets"
 )
-
-
-class TextStream(Protocol):
-    """Interface of what text is written to."""
-
-    def write(self, text: str, /) -> object: ...
-
-    def flush(self) -> object: ...
 
 
 class ProgressTable:
@@ -86,45 +73,31 @@ class ProgressTable:
     """
 
     def __init__(
-        self, stream: TextStream | None = None, version: str | None = None, summarise: bool = True
+        self, stream: TextIO | None = None, version: str | None = None, summarise: bool = True
     ) -> None:
-        self._stream: TextStream = sys.stdout if stream is None else stream
+        self._stream = sys.stdout if stream is None else stream
         self._version = installed_version() if version is None else version
         self._summarise = summarise
         self._printed_at = -math.inf
-        self._held_back: Progress | None = None
         self._heading = ""  # until the first row of the table
-        self._on_subsets = ""  # a remark on bounds of subsets, which is written once
 
     def __call__(self, event: Event) -> None:
         match event:
             case Started():
                 self._write(_header(event, self._version))
                 self._heading = f"{LEGEND}\n\n{HEADING}"
-                self._on_subsets = SUM_OF_SUBSETS
             case Progress():
-                self._progress(event)
+                if event.source or event.seconds - self._printed_at >= INTERVAL:
+                    self._printed_at = event.seconds
+                    self._row(progress_line(event))
             case SubsetsChosen():
-                if self._on_subsets:
-                    self._row(self._on_subsets)
-                self._on_subsets = ""
                 self._row(subsets_line(event))
             case Finished(result):
-                if self._held_back is not None:
-                    self._row(progress_line(self._held_back))
                 if self._summarise:
                     self._write("\n" + summary(result))
             case _:
                 if text := notice(event):
                     self._write(text)
-
-    def _progress(self, progress: Progress) -> None:
-        if not progress.source and progress.seconds - self._printed_at < INTERVAL:
-            self._held_back = progress
-            return
-        self._held_back = None
-        self._printed_at = progress.seconds
-        self._row(progress_line(progress))
 
     def _row(self, text: str) -> None:
         if self._heading:
@@ -202,16 +175,8 @@ def progress_line(progress: Progress) -> str:
     return (
         f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_lower(progress.lower):>14} "
         f"{_upper(progress.upper):>14} {percent_up(progress.gap):>9} {progress.n_cuts:8d} "
-        f"{progress.seconds:8.1f}s{_subsets_done(progress)}"
+        f"{progress.seconds:8.1f}s"
     )
-
-
-def _subsets_done(progress: Progress) -> str:
-    """Return a remark on a bound that is the sum over some of the subsets."""
-    if progress.subsets is None:
-        return ""
-    n_done, n_chosen = progress.subsets
-    return f"  bound of subsets: {n_done} of {n_chosen}"
 
 
 def summary(result: Result) -> str:
@@ -296,15 +261,3 @@ def log(event: Event) -> None:
             if text := notice(event):
                 level = logging.WARNING if isinstance(event, _WARNINGS) else logging.INFO
                 LOGGER.log(level, "%s", text)
-
-
-def announcement() -> Observer:
-    """Return the observer of a run without a table: in a notebook it prints of compilation.
-
-    IPython is not imported for it.
-    """
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    if getattr(shell, "kernel", None) is None:
-        return ignore
-    return lambda event: print(COMPILING) if isinstance(event, Compiling) else None

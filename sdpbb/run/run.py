@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
@@ -21,10 +21,17 @@ from heuristics.incumbents import IncumbentSearch
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import BackendFailure
-from sdpbb.problem import Contraction, Infeasibility, Partition, contract
+from sdpbb.problem import (
+    Contraction,
+    Infeasibility,
+    InfeasibilityKind,
+    Instance,
+    Partition,
+    SoftViolations,
+    contract,
+)
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.equal_points import join_equal_points
-from sdpbb.run import conclusion
 from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
 from sdpbb.run.kernels import compile_all, compile_first
@@ -36,6 +43,7 @@ from sdpbb.runtime.executors.memory import resident_mebibytes
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK
+from sdpbb.runtime.version import installed_version
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import (
     Compiling,
@@ -50,11 +58,20 @@ from sdpbb.search.limits import Limits, Sampled
 from sdpbb.search.loop import Evaluations, branch_and_bound
 from sdpbb.search.node import Node
 from sdpbb.search.reporting import Reporter
-from sdpbb.search.result import Result, Termination
+from sdpbb.search.result import (
+    PRECISION,
+    Result,
+    SolutionStatus,
+    Statistics,
+    Termination,
+    bound_below,
+    relative_gap,
+)
 from sdpbb.search.tree import Search, Tolerances, Tree
 from sdpbb.search.workforce import Workforce
 
 if TYPE_CHECKING:
+    from sdpbb.problem.statements import Conflict
     from sdpbb.run.certificates.writer import CertificateOrder
 
 # Seconds between two measurements of the memory.
@@ -62,6 +79,9 @@ MEMORY_SECONDS = 0.25
 # Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
 # parts of larger ones.
 PRICING_SLICES = 1
+# Seconds to look for the constraints that are infeasible together: as many as remain to the run
+# within these two numbers.
+EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 
 
 @dataclass(eq=False)
@@ -124,7 +144,6 @@ class Run:
         """Begin to count the time, and take up the state."""
         state, parameters = self.state, self.state.parameters
         self._joined = join_equal_points(state.instance)
-        self._seconds_before = state.seconds
         self._limits = limits = Limits(
             time_limit=parameters.time_limit,
             node_limit=parameters.node_limit,
@@ -170,8 +189,8 @@ class Run:
                 raise
         if state.search is None and state.infeasibility is None:
             reached = self._limits.urgent() or Termination.TIME_LIMIT
-        seconds, notes = self._limits.seconds, tuple(self._notes(reached))
-        return conclusion.of_run(state, reached, seconds, n_blocks, notes)
+        seconds, notes = self._limits.seconds, tuple(self._notes())
+        return concluded(state, reached, seconds, n_blocks, notes)
 
     def _begin_search(self, contraction: Contraction) -> None:
         """Begin the search from a first clustering, or a colouring without one.
@@ -317,18 +336,13 @@ class Run:
             keeps_evidence=parameters.certify,
         )
 
-    def _notes(self, reached: Termination | None) -> Iterator[str]:
-        """Yield notes on deviations from the request, and on a time limit used up before."""
-        state, limit = self.state, self.state.parameters.time_limit
+    def _notes(self) -> Iterator[str]:
+        """Yield notes on deviations from the request."""
+        state = self.state
         if state.subsets is not None and state.search and state.search.statistics.n_subsets:
             yield from ignored_by_subsets(state.instance)
         if self._shortage is not None:
             yield memory_shortage(self._shortage)
-        if self._seconds_before and reached is Termination.TIME_LIMIT:
-            yield (
-                f"{self._seconds_before:.1f} s of {limit:g} s were used before: --time-limit "
-                "counts the whole run; --more-time S adds some (more_time=S in Python)"
-            )
 
     def _write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""
@@ -341,3 +355,89 @@ class Run:
         assert state.proof is not None  # of a certified run
         gap = state.parameters.gap
         self.observer(write_certificate(order, state.instance, gap, result, state.proof, proofs))
+
+
+def concluded(
+    state: RunState,
+    limit: Termination | None,
+    seconds: float,
+    n_blocks: int,
+    notes: tuple[str, ...] = (),
+) -> Result:
+    """Return the result of a run that ended at a limit, or (None) with nothing left to do.
+
+    seconds : of the run
+    notes : on deviations from the request
+
+    Raises
+    ------
+    BackendFailure
+        If an integer programming solver was wrong, or fails: a clustering contradicts the proof
+        that there is none.
+    """
+    search, proof = state.search, state.infeasibility
+    counted = Statistics() if search is None else search.statistics
+    common: dict[str, Any] = {
+        "statistics": replace(counted, wall_seconds=seconds, n_blocks=n_blocks),
+        "parameters": state.parameters.to_dict(),
+        "version": installed_version(),
+        "k": state.instance.k,
+        "origin": state.instance.origin,
+    }
+    if search is not None and search.tree.is_exhausted:
+        proof = Infeasibility(InfeasibilityKind.EXHAUSTED, n_nodes=counted.n_nodes)
+    if proof is not None:
+        seconds_left = state.parameters.time_limit - seconds
+        return Result(**_infeasible(proof, state.instance, seconds_left), **common)
+    if search is None or search.tree.labels is None:
+        assert limit is not None  # nothing is closed without a clustering
+        lower = 0.0 if search is None else search.tree.lower
+        unknown = SolutionStatus.UNKNOWN
+        return Result(unknown, limit, None, None, lower, None, notes=notes, **common)
+    return Result(**_found(search.tree, limit, state), notes=notes, **common)
+
+
+def _infeasible(proof: Infeasibility, instance: Instance, seconds_left: float) -> dict[str, Any]:
+    """Return what is proven if there is no clustering, with conflicting constraints if found."""
+    return {
+        "status": SolutionStatus.INFEASIBLE,
+        "termination": Termination.PROVEN_INFEASIBLE,
+        **dict.fromkeys(("partition", "objective", "gap", "lower_bound")),
+        "infeasibility": replace(proof, rows=tuple(instance.origin.rows(proof.points))),
+        "conflict": _conflict(proof, instance, seconds_left),
+    }
+
+
+def _conflict(proof: Infeasibility, instance: Instance, seconds_left: float) -> Conflict | None:
+    """Return constraints that are infeasible together, if they are found in a few seconds."""
+    from sdpbb.run.explanation import diagnose  # seldom needed
+
+    found = diagnose(instance, min(EXPLANATION, max(LEAST_EXPLANATION, seconds_left)))
+    if found.is_feasible:
+        raise BackendFailure(f"{proof}: contradicted by a clustering that has been found")
+    return found.conflict
+
+
+def _found(tree: Tree, limit: Termination | None, state: RunState) -> dict[str, Any]:
+    """Return what is proven of the incumbent of a search."""
+    assert tree.is_closed or limit is not None
+    assert tree.labels is not None
+    instance, partition = state.instance, Partition(tree.labels)
+    if not partition.is_feasible(instance):
+        raise AssertionError("the incumbent violates a constraint")
+    objective = partition.cost(instance)
+    lower = bound_below(tree.bound_of_nodes, objective)
+    gap = relative_gap(lower, objective)
+    closed = tree.is_closed and gap <= max(state.parameters.gap, PRECISION)
+    limited = Termination.PRECISION if limit is None or tree.is_closed else limit
+    means = partition.means(instance.points, instance.weights)
+    return {
+        "status": SolutionStatus.OPTIMAL if closed else SolutionStatus.FEASIBLE,
+        "termination": Termination.GAP_CLOSED if closed else limited,
+        "partition": partition,
+        "objective": objective,
+        "lower_bound": lower,
+        "gap": gap,
+        "soft": SoftViolations.of(partition, instance),
+        "centers": instance.origin.in_user_units(means),
+    }

@@ -23,7 +23,7 @@ from sdpbb.run.arguments import (
 )
 from sdpbb.run.checkpoint import RunState, read_checkpoint
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.report import ProgressTable, announcement, log
+from sdpbb.run.report import ProgressTable, log
 from sdpbb.run.run import Run
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.files import FilePath, new_file_problem, output_problem, shown_path
@@ -132,15 +132,8 @@ def solve(
     """
     stated, asked = stated_run(instance, k, parameters, arguments, solve)
     order = None if certificate is None else _order(certificate)
-    watcher = _watcher(observer, verbose)
-    return solve_and_certify(stated, asked, watcher, interrupt, checkpoint, start, order, executor)
-
-
-def _watcher(observer: Observer, verbose: bool) -> Observer:
-    """Return the observer that tells the caller's, and the user of a notebook if that is asleep."""
-    if verbose:
-        return all_of(ProgressTable(), observer)
-    return announcement() if observer is ignore else observer
+    observer = all_of(ProgressTable(), observer) if verbose else observer
+    return solve_and_certify(stated, asked, observer, interrupt, checkpoint, start, order, executor)
 
 
 def solve_and_certify(
@@ -226,7 +219,7 @@ def resume(
         raise wrong("more_time", more_time, "no time limit besides, which counts the whole run")
     if more_time is not None and not more_time > 0:
         raise wrong("more_time", more_time, "seconds > 0")
-    watcher = _watcher(observer, verbose)
+    observer = all_of(ProgressTable(), observer) if verbose else observer
     is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
     writable = output_problem if is_same else new_file_problem
     written_to = path if checkpoint is None else checkpoint
@@ -251,7 +244,7 @@ def resume(
         )
         state = replace(saved, parameters=parameters)
         files = {"checkpoint": written_to, "order": order}
-        return _run(state, watcher, interrupt, **files, resumed=resumed, executor=executor)
+        return _run(state, observer, interrupt, **files, resumed=resumed, executor=executor)
 
 
 def _order(certificate: FilePath) -> CertificateOrder:

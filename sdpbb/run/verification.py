@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import BufferedReader
 from typing import Any, Unpack
 
 from threadpoolctl import threadpool_limits
@@ -16,8 +15,8 @@ from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import foreign_constraints, stated_instance
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.runtime.extras import install_command
-from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.files import FilePath, name_problem, shown_path
+from sdpbb.runtime.version import install_command
 
 
 def verify_certificate(
@@ -62,39 +61,22 @@ def verify_certificate(
         If python-flint is needed, and not installed.
     """
     instance = instance_of(instance, k, arguments, verify_certificate)
+    if problem := name_problem(path):
+        raise CertificateError(problem)
     name = shown_path(path)
-    if problem := unspoken(instance):
-        raise CertificateError(f"{name}: {problem}")
+    if foreign := foreign_constraints(instance.cluster_constraints):
+        raise CertificateError(
+            f"{name}: {foreign[0]} is a constraint of your own class, which certificates do not "
+            "cover; expected constraints of sdpbb only"
+        )
     try:
         # Two BLAS threads have been seen to slow small eigenvalue problems down by factors.
-        with _opened(path, name) as file, threadpool_limits(1):
+        with open(path, "rb") as file, threadpool_limits(1):
             return verdict_on(Certificate.load(file), instance, workers, exact)
     except OSError as error:
         raise CertificateError(f"{name}: cannot be read ({error.strerror or error})") from None
     except Rejected as error:
         raise CertificateError(f"{name}: rejected: {error}") from None
-
-
-def _opened(path: FilePath, name: str) -> BufferedReader:
-    try:
-        return open(path, "rb")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise CertificateError(f"{name}: cannot be read ({reason})") from None
-
-
-def unspoken(instance: Instance) -> str | None:
-    """Return why certificates cannot cover the instance, on one line, or None if they can.
-
-    Constraints of the user's own code are not covered.
-    """
-    foreign = foreign_constraints(instance.cluster_constraints)
-    if foreign:
-        return (
-            f"{foreign[0]} is a constraint of your own class, which certificates do not cover; "
-            "expected constraints of sdpbb only"
-        )
-    return None
 
 
 def verdict_on(

@@ -248,8 +248,8 @@ class Declaration:
     def from_text(self, text: str) -> Any:
         """Return the value that a text stands for.
 
-        Numbers and words are read as they are, and so are true, false and none; integers of a list
-        have commas between them, texts semicolons.
+        Numbers and words are read as they are, and so are true, false and none; texts of a list
+        have semicolons between them.
 
         Raises
         ------
@@ -266,8 +266,6 @@ class Declaration:
             value = int(text)
         elif float in self.kinds and _NUMBER.fullmatch(text):
             value = float(text)
-        elif tuple[int, ...] in self.kinds and all(map(_INTEGER.fullmatch, text.split(","))):
-            value = tuple(map(int, text.split(",")))
         elif tuple[str, ...] in self.kinds:
             value = tuple(name.strip() for name in text.split(";"))
         elif not any(map(_has_text, self.kinds)):
@@ -288,9 +286,7 @@ class Declaration:
             items = value.tolist() if isinstance(value, np.ndarray) else value
             if not isinstance(items, (tuple, list)):
                 return value, self._phrase(kind)
-            read = [self._read(_item(kind), item) for item in items]
-            is_right = not any(problem for _, problem in read)
-            value = tuple(item for item, _ in read)
+            value, is_right = tuple(items), all(isinstance(item, str) for item in items)
         elif get_origin(kind) is Literal:
             is_right = isinstance(value, str) and value in get_args(kind)
         else:
@@ -327,7 +323,7 @@ class Declaration:
         if get_origin(kind) is Literal:
             return self.unit or f"one of {', '.join(get_args(kind))}"
         if get_origin(kind) is tuple:
-            return self.unit or f"a tuple of {'integers' if _item(kind) is int else 'texts'}"
+            return self.unit or "a tuple of texts"
         return self.unit or ("a text" if kind is str else f"a {_class_of(kind).__name__}")
 
     def _number_phrase(self, kind: type) -> str:
@@ -451,11 +447,6 @@ def wrong(parameter: str, value: object, expected: str) -> ParameterError:
         shown = f"{type(value).__name__} with thousands of digits"
     shown = " ".join((shown if len(shown) <= 60 else f"{shown[:57]}...").split())
     return ParameterError(f"{parameter} = {shown}: expected {expected}")
-
-
-def _item(kind: Any) -> Any:
-    """Return the type of the items of a tuple[item, ...]."""
-    return get_args(kind)[0]
 
 
 def _class_of(kind: Any) -> type:

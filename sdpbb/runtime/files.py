@@ -100,10 +100,9 @@ def output_problem(path: FilePath) -> str | None:
     try:
         if target.is_dir():
             return f"{name}: is a folder; give the name of a file"
-        # Replacing a device or a pipe by a file is never what was meant, nor is replacing the file
-        # that a standard stream has been sent to.
-        if (target.exists() and not target.is_file()) or _is_open_stream(path):
-            return f"{name}: is a device or an open stream; give the name of a file"
+        # Replacing a device or a pipe by a file is never what was meant.
+        if target.exists() and not target.is_file():
+            return f"{name}: is a device; give the name of a file"
         if not target.parent.is_dir():
             return f"{name}: there is no folder {shown_path(target.parent)}"
         if not os.access(target.parent, os.W_OK | os.X_OK):
@@ -136,22 +135,6 @@ def shown_path(path: FilePath) -> str:
     """Return the name of a file as messages show it: on one line, whatever is in it."""
     name = os.fspath(path)
     return name if name.isprintable() else ascii(name)
-
-
-def _is_open_stream(path: FilePath) -> bool:
-    """Return whether path names an open file of this process.
-
-    It may be a name of the file (/dev/stdout, /proc/self/fd/3), or name the one that a standard
-    stream has been sent to.
-    """
-    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
-    if folder == "/dev" or folder.startswith(("/dev/fd", "/proc/")):
-        return True
-    for number in range(3):
-        with contextlib.suppress(OSError):
-            if os.path.samestat(os.stat(path), os.fstat(number)):
-                return True
-    return False
 
 
 def hold(file: BinaryIO, path: FilePath, writer: str) -> None:
@@ -196,16 +179,11 @@ def only_writer(path: FilePath, writer: str) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    beside, has_it = companion(path, ".lock"), False
-    while not has_it:
-        with open(beside, "ab") as file:
-            hold(file, path, writer)
-            # Whoever had it before may have removed it since it was opened: the next is locked.
-            with contextlib.suppress(FileNotFoundError):
-                has_it = os.path.samestat(os.fstat(file.fileno()), os.stat(beside))
-            if has_it:
-                try:
-                    yield
-                finally:
-                    with contextlib.suppress(FileNotFoundError):  # removed with its folder
-                        os.unlink(beside)
+    beside = companion(path, ".lock")
+    with open(beside, "ab") as file:
+        hold(file, path, writer)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(FileNotFoundError):  # removed with its folder
+                os.unlink(beside)

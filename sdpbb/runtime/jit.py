@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import numba
@@ -22,7 +22,9 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Kernel], Kernel]:
     def decorated(function: Kernel) -> Kernel:
         kernel: Any = decorate(function)
         if cache and hasattr(kernel, "_cache"):  # not with NUMBA_DISABLE_JIT
-            kernel._cache = KernelCache(function)
+            # Where no folder can be written to, as in some containers, each process compiles.
+            with suppress(RuntimeError):
+                kernel._cache = KernelCache(function)
         return kernel  # type: ignore[no-any-return]
 
     return decorated

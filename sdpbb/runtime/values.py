@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from sdpbb.errors import BackendUnavailable
-from sdpbb.runtime.extras import install_command
+from sdpbb.runtime.version import install_command
 
 
 def rounded_down(value: float, digits: int) -> str:

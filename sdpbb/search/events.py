@@ -68,9 +68,7 @@ class Progress:
     """The state of the search: after a bound, a heuristic or a node.
 
     source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring",
-    "bounding", "start"). upper and gap are inf while there is no clustering. subsets
-    counts the subsets bounded, and those to bound, while their sum raises the lower bound; None at
-    other times.
+    "bounding", "start"). upper and gap are inf while there is no clustering.
     """
 
     seconds: float
@@ -81,7 +79,6 @@ class Progress:
     gap: float
     n_cuts: int
     source: str = ""
-    subsets: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,6 @@ class Reporter(Watch):
         self._reported_at: float | None = None
         self._upper = math.inf  # the cost of the incumbent that was reported last
         self._n_cuts = 0  # of the node evaluated last
-        self.subsets: tuple[int, int] | None = None  # bounded, and to bound, while they are
 
     def tell(self, event: Event) -> None:
         """Tell the observer of something else."""
@@ -108,7 +107,6 @@ class Reporter(Watch):
                 gap=tree.gap,
                 n_cuts=self._n_cuts,
                 source=tree.source if tree.upper < self._upper else "",
-                subsets=self.subsets,
             )
         )
         self._upper = tree.upper

@@ -284,7 +284,12 @@ class Result(Reported):
         """
         if self.partition is None:
             raise ValueError(f"the result is {self.status.value}: there are no clusters of rows")
-        return clusters_in_pandas({"cluster": self.partition}, self.origin)
+        pandas, origin = pandas_module("labels, an array"), self.origin
+        index: Any = origin.index
+        if index is None:
+            ids = row_ids(origin, len(self.partition.labels))
+            index = pandas.Index(ids, name=origin.index_name or None)
+        return pandas.DataFrame({"cluster": self.partition.labels}, index=index)
 
     def __str__(self) -> str:
         statistics = self.statistics
@@ -395,23 +400,6 @@ def names_of(origin: Origin) -> dict[str, Any]:
         "dropped": list(origin.dropped_rows),
     }
     return {key: value for key, value in named.items() if value}
-
-
-def clusters_in_pandas(columns: dict[str, Partition], origin: Origin) -> pd.DataFrame:
-    """Return a data frame with a row for each point, and labels as columns.
-
-    Raises
-    ------
-    BackendUnavailable
-        Without pandas.
-    """
-    pandas = pandas_module("labels, an array")
-    index: Any = origin.index
-    if index is None:
-        (first, *_) = columns.values()
-        index = pandas.Index(row_ids(origin, len(first.labels)), name=origin.index_name or None)
-    labels = {name: partition.labels for name, partition in columns.items()}
-    return pandas.DataFrame(labels, index=index)
 
 
 def row_ids(origin: Origin, n_points: int) -> list[Any]:

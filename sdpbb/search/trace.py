@@ -9,7 +9,7 @@ from typing import Any
 from sdpbb.problem import Origin
 from sdpbb.runtime.files import FilePath, write_atomically
 from sdpbb.runtime.results import plain
-from sdpbb.runtime.values import counted, json_text
+from sdpbb.runtime.values import json_text
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import (
     Branched,
@@ -109,15 +109,6 @@ class Trace:
     def n_open(self) -> int:
         """Nodes that are not finished."""
         return sum(node.end is NodeEnd.OPEN for node in self.nodes)
-
-    def __repr__(self) -> str:
-        told = [
-            self.name or "unnamed",
-            self.status or "no end yet",
-            counted(len(self.points), "point"),
-            counted(len(self.nodes), "node"),
-        ]
-        return f"<Trace: {', '.join(told)}>"
 
     def _record_branching(self, event: Branched) -> None:
         parent = self._end(event.node, event.lower, NodeEnd.BRANCHED)

@@ -192,12 +192,13 @@ class Tree:
 
         The clustering is taken if it improves the incumbent, and the bound may close the node."""
         self.offer(result.labels, result.cost, result.source)
-        self.update(advanced(self._running[number], result))
-        lower = self._running[number].lower
+        node = advanced(self._running[number], result)
+        assert node.lower >= self._running[number].lower
+        self._running[number] = node
         if result.status is NodeStatus.INFEASIBLE:
-            self.drop(number)
-        elif self.tolerances.closes(lower, self.upper):
-            self.close(number, lower)
+            self._finish(number, node.fixings.below)
+        elif self.tolerances.closes(node.lower, self.upper):
+            self._finish(number, node.lower.value)
         elif result.status is NodeStatus.BRANCH:
             return result.pair
         elif result.status is NodeStatus.CLOSED:
@@ -207,23 +208,11 @@ class Tree:
             self._due.append(number)
         return None
 
-    def update(self, node: Node) -> None:
-        """Replace a running node by one with a better bound, a state, or fixings."""
-        assert node.lower >= self._running[node.number].lower
-        self._running[node.number] = node
-
-    def close(self, number: int, lower: ProvenBound) -> None:
-        """Close a running node: to the tolerance, none of its clusterings beats the incumbent."""
-        assert self.tolerances.closes(lower, self.upper)
+    def _finish(self, number: int, lower: float) -> None:
+        """Be done with a running node, none of whose clusterings costs less than this bound."""
         del self._running[number]
-        self.closed = min(self.closed, lower.value)
-        self._news.append(_finished_event(number, lower.value))
-
-    def drop(self, number: int) -> None:
-        """Drop a running node, as no clustering keeps its decisions and fixings."""
-        node = self._running.pop(number)
-        self.closed = min(self.closed, node.fixings.below)
-        self._news.append(_finished_event(number, node.fixings.below))
+        self.closed = min(self.closed, lower)
+        self._news.append(_finished_event(number, lower))
 
     def abandon(self, number: int, end: NodeEnd) -> None:
         """Give up a running node that is not closed: its bound counts as it is from now on."""

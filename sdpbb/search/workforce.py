@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.runtime.executors.given import GivenExecutor
 from sdpbb.runtime.executors.processes import LocalProcesses
-from sdpbb.runtime.executors.scheduler import Scheduler, Task, TaskSource, source_of
+from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task, TaskSource, source_of
 from sdpbb.runtime.time_left import RUN_CLOCK
 
 # Most runs end before another process has begun, which takes a second: processes start once the

@@ -107,20 +107,7 @@ def test_a_programme_without_rows():
     assert LinearModel(free).minimise(np.array([1.0, -1.0])).x.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"c": [np.inf, 1]}, "finite"),
-        ({"lower": [0, 0]}, "one side for each"),
-        ({"upper": [np.nan]}, "not a number"),
-        ({"c": [], "rows": csr_array((1, 0))}, "at least one variable"),
-    ],
-)
-def test_invalid_programmes(change, message):
-    arguments = {"c": [1, 2], "rows": csr_array([[1, 1]]), "lower": [1], "upper": [1], **change}
-    c, lower, upper = (np.array(arguments[name], float) for name in ("c", "lower", "upper"))
-    with pytest.raises(ParameterError, match=message):
-        BinaryProgramme(c, arguments["rows"], lower, upper)
+def test_a_name_of_no_solver():
     with pytest.raises(ParameterError, match="solver"):
         solve_binary_programme(programme([1], [], [], []), "simplex")
 

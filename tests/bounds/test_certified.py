@@ -16,8 +16,8 @@ from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
 from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import stated_instance
-from sdpbb.runtime.archive.file import read_archive, write_archive
 from tests.any_instance import any_instance
+from tests.archives import archived
 from tests.enumeration import Truth
 
 FAR = any_instance("equal points", always=["far groups"], far=17)
@@ -58,7 +58,7 @@ class TimeUntilCheck:
 
 @pytest.mark.parametrize("method", [ColgenBounding, HybridBounding])
 @pytest.mark.parametrize("k", [3, 9])
-def test_a_check_that_the_time_cuts_short_is_begun_anew(method, k, monkeypatch, tmp_path):
+def test_a_check_that_the_time_cuts_short_is_begun_anew(method, k, monkeypatch):
     points = np.random.default_rng(3).normal(size=(16, 2))
     instance = Instance(points, k, [(0, 1)], [(2, 3), (3, 4)])
     contraction, bounding = (
@@ -77,8 +77,7 @@ def test_a_check_that_the_time_cuts_short_is_begun_anew(method, k, monkeypatch, 
             assert progress.bound <= expected.bound
             assert not progress.stalled
             assert run.provisional() <= expected.bound
-            write_archive(tmp_path / "state", run)
-            run = bounding.resume(contraction, read_archive(tmp_path / "state"))
+            run = bounding.resume(contraction, archived(run))
             time_left.ends = False
             progress = run.advance(cutoff, time_left)
         assert progress.bound == expected.bound

@@ -1,9 +1,7 @@
 """Contract of bounding methods: nothing above the optimum is proven, wherever a run is paused."""
 
 import math
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import assume, given
@@ -14,8 +12,8 @@ from sdpbb.bounds.registry import bounding_method
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import foreign_constraints, stated_instance
-from sdpbb.runtime.archive.file import read_archive, write_archive
 from tests.any_instance import any_instance
+from tests.archives import archived
 from tests.constants import STAGES, constants
 from tests.contracts.runs import STEPS
 from tests.enumeration import Truth
@@ -65,13 +63,6 @@ def problems(draw):
     certified = not foreign_constraints(instance.cluster_constraints) and draw(st.booleans())
     name = draw(st.sampled_from(methods))
     return Problem(name, steps, sdp, certified, instance, contraction, Truth(instance))
-
-
-def archived(thing: Any) -> Any:
-    """The same after it has been in a file."""
-    with TemporaryDirectory() as folder:
-        write_archive(Path(folder) / "state", thing)
-        return read_archive(Path(folder) / "state")
 
 
 def check_step(run, progress, before, contraction, truth, cutoff):

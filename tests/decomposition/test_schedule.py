@@ -40,13 +40,6 @@ def test_one_level_up_where_no_subset_has_been_bounded(bounds):
     assert next_level(bounds, math.inf, 1) == DEPTH - 1
 
 
-def test_seconds_are_predicted_from_the_growth_that_was_seen(bounds):
-    bounds.is_done[1 << DEPTH - 1 : 1 << DEPTH] = True
-    bounds.seconds[1 << DEPTH - 1 : 1 << DEPTH] = 4.0  # with the square of the blocks
-    assert predicted_seconds(bounds, DEPTH - 1) == 4.0
-    assert predicted_seconds(bounds, DEPTH - 2) == pytest.approx(16.0)
-
-
 def test_full_steps_end_at_the_whole(bounds):
     levels = []
     bounds.level = DEPTH - 1

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.executors.executor import TaskExecutor, TaskOverdue, WorkerDied
-from sdpbb.runtime.executors.scheduler import DEATHS, Scheduler, Task, source_of
+from sdpbb.runtime.executors.scheduler import (
+    DEATHS,
+    Scheduler,
+    Task,
+    TaskExecutor,
+    TaskOverdue,
+    WorkerDied,
+    source_of,
+)
 from tests.examples import examples
 from tests.executors.pool import Completion, TaskPool
 

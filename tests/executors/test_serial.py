@@ -1,6 +1,6 @@
 import pytest
 
-from sdpbb.runtime.executors.executor import SerialExecutor
+from sdpbb.runtime.executors.scheduler import SerialExecutor
 from tests.executors import tasks
 from tests.executors.pool import Completion, TaskPool
 

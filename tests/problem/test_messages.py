@@ -29,7 +29,7 @@ import pytest
 import sdpbb
 from sdpbb import constraint_sets as sets
 from sdpbb import problem
-from sdpbb.checker import reading as checker
+from sdpbb.checker import command as checker
 from sdpbb.checker.kernel.stated import StatedInstance
 from sdpbb.constraint_sets import Drawing
 from sdpbb.errors import SdpbbError

@@ -2,7 +2,6 @@ import copy
 from random import Random
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -150,16 +149,6 @@ def result(status: NodeStatus, lower: float, **more: object) -> NodeResult:
     return NodeResult(status, ProvenBound(lower), **more)
 
 
-@pytest.mark.parametrize("status", [NodeStatus.UNFINISHED, NodeStatus.INFEASIBLE])
-def test_no_node_proves_more_than_its_fixings_allow(status):
-    """Fixed pairs hold below 93 only: what is above has not been looked at."""
-    tree = Tree(Node(fixings=Fixings(below=93.0)), Tolerances(gap=0.1))
-    tree.offer(LABELS, 100.0, "given")
-    assert tree.apply(tree.select().number, result(status, 99.0)) is None
-    assert tree.take_news() == [NodeLeft(0, 93.0, NodeEnd.CLOSED)]
-    assert (tree.n_open, tree.lower) == (0, 93.0)
-
-
 def test_a_closed_node_whose_bound_does_not_close_it_is_given_up():
     tree = Tree(Node(), Tolerances(gap=0.1))
     tree.offer(LABELS, 100.0, "given")
@@ -176,7 +165,7 @@ def test_neither_a_lost_node_nor_an_incumbent_leaves_a_tree_exhausted():
     assert not tree.is_exhausted
     other = Tree(Node(), tree.tolerances)
     other.offer(LABELS, 5.0, "given")
-    other.drop(other.select().number)
+    other.apply(other.select().number, result(NodeStatus.INFEASIBLE, 0.0))
     assert (other.lower, other.is_closed, other.is_exhausted) == (5.0, True, False)
 
 

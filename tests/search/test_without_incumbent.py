@@ -26,7 +26,7 @@ from sdpbb.run.solver import resume, solve
 from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import Progress
 from sdpbb.search.loop import branch_and_bound
-from sdpbb.search.node import Fixings, Node, NodeStatus
+from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.result import SolutionStatus, Termination
 from sdpbb.search.tree import Tree
 from tests.any_instance import any_instance
@@ -247,7 +247,7 @@ def test_an_infinite_bound_is_that_of_a_node_without_clusterings():
     assert evaluate(Node(), 5.0, context).status is NodeStatus.INFEASIBLE
     tree = Tree(Node(fixings=Fixings(below=7.0)), context.tolerances)
     tree.select()
-    tree.drop(0)
+    tree.apply(0, NodeResult(NodeStatus.INFEASIBLE, ProvenBound(0.0)))
     # Only clusterings cheaper than that are excluded.
     assert (tree.lower, tree.is_exhausted) == (7.0, False)
 

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from sdpbb.runtime.executors.executor import SerialExecutor
+from sdpbb.runtime.executors.scheduler import SerialExecutor
 from sdpbb.search.workforce import Workforce
 
 

@@ -16,7 +16,7 @@ from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.graph import connected_components
 from sdpbb.problem.rules import ConstraintForms
 from sdpbb.run.checkpoint import RunState
-from sdpbb.run.conclusion import of_run
+from sdpbb.run.run import concluded
 from sdpbb.search.node import Node
 from sdpbb.search.result import bound_below
 from sdpbb.search.tree import Search, Tolerances, Tree
@@ -143,4 +143,4 @@ def test_a_search_whose_nodes_are_all_above_the_incumbent_has_no_result():
     tree.close(tree.select().number, ProvenBound(100.0))
     assert tree.is_closed
     with pytest.raises(AssertionError, match="above the cost"):
-        of_run(RunState(instance, EXACT, search=Search(tree)), None, 0.0, 6)
+        concluded(RunState(instance, EXACT, search=Search(tree)), None, 0.0, 6)

@@ -17,7 +17,7 @@ from sdpbb.app.cli.exits import ExitCode, ForgivingStream, discard, fail, say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import new_file_problem, output_problem, shown_path, write_atomically
 from sdpbb.runtime.interruption import finish_on_signal
-from sdpbb.runtime.lean_imports import lean_imports
+from sdpbb.runtime.startup import lean_imports
 from sdpbb.runtime.values import json_text
 from sdpbb.runtime.version import installed_version
 

@@ -26,8 +26,8 @@ from sdpbb.problem.textfile import (
     shown,
     without_comment,
 )
-from sdpbb.runtime.extras import install_command
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.version import install_command
 
 ARRAYS = (".npy", ".npz")
 SHEETS = (".xlsx", ".xlsm")

@@ -36,9 +36,8 @@ from sdpbb.search.workforce import Workforce
 
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
-# Seconds of a subset grow like this power of its number of blocks, where that is not seen yet.
+# Seconds of a subset grow like this power of its number of blocks.
 POWER = 2.25
-LEAST_POWER, MOST_POWER = 1.5, 3.5
 # Levels that a step goes up: subsets of four times the blocks. What lies between is not worth its
 # time, but where the whole level would take more than what is left, or a single subset of it more
 # than this part of that. The first step from an odd level is one level, as the last one is then
@@ -181,8 +180,6 @@ class Decomposition(TaskRounds):
                 self._take(running, task)
             if not tasks:  # all workers are busy
                 self._prepare(self._workforce.n_at_once)
-            n_bounded = chosen.n_subsets - len(bounds.todo(bounds.level))
-            reporter.subsets = n_bounded, chosen.n_subsets
             if self.seconds >= summed_at + BETWEEN_SUMS and not bounds.is_infeasible:
                 summed_at = self.seconds
                 root.raise_to(bounds.total())
@@ -192,7 +189,6 @@ class Decomposition(TaskRounds):
             if is_over:
                 break
         root.take(bounds)
-        reporter.subsets = None
         if not bounds.is_infeasible:
             n_bounded = chosen.n_subsets - len(bounds.todo(bounds.level))
             done = chosen.n_subsets, n_bounded, chosen.n_blocks, chosen.seconds, self.seconds
@@ -364,13 +360,7 @@ def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int
 
 def predicted_seconds(bounds: SubsetBounds, level: int) -> float:
     """Return the seconds that a subset of a level will take, from those of the levels below."""
-    seen = [(below, bounds.mean_seconds(below)) for below in range(level, bounds.tree.depth + 1)]
-    known = [(below, seconds) for below, seconds in seen if seconds > 0.0]
-    if not known:
-        return math.nan
-    (last, seconds), *before = known
-    power = POWER
-    if before:
-        earlier, less = before[0]
-        power = math.log2(seconds / less) / (earlier - last)
-    return float(seconds * 2.0 ** ((last - level) * min(max(power, LEAST_POWER), MOST_POWER)))
+    for below in range(level, bounds.tree.depth + 1):
+        if (seconds := bounds.mean_seconds(below)) > 0.0:
+            return float(seconds * 2.0 ** (POWER * (below - level)))
+    return math.nan

@@ -173,5 +173,4 @@ def restricted_costs(
     sums = np.array([np.bincount(part, weights * column, n * k) for column in means.T])
     squares = contraction.scatter + weights * (means**2).sum(axis=1)
     of_means = (sums**2).sum(axis=0) / np.where(weight > 0.0, weight, 1.0)
-    costs: NDArray[np.float64] = np.bincount(subset_of, squares, n)
-    return costs - of_means.reshape(n, k).sum(axis=1)
+    return np.asarray(np.bincount(subset_of, squares, n) - of_means.reshape(n, k).sum(axis=1))

@@ -1,5 +1,9 @@
 """Stored types, and values of them as a JSON document and a list of arrays, and back.
 
+A value is None, a bool, an int of any size, a float, a str, a NumPy array or scalar of numbers or
+bools, a member of an enum, or a dataclass, tuple, list or dict with str keys of values. Dataclasses
+and enums are those that are registered by `@stored`, and are stored by their full names.
+
 The document is
 
     {"items": [[word, content], ...], "value": slot}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, unit
-from sdpbb.runtime.extras import install_command
+from sdpbb.runtime.version import install_command
 
 _log = logging.getLogger(__name__)
 _named: ContextVar[IntegerSolver] = ContextVar("solver of integer programmes", default="auto")

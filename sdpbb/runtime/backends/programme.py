@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.errors import ParameterError
-
 # A row of a solution rounded to 0 and 1 may miss its sides by the rounding of the coefficients.
 ROW_TOLERANCE = 1e-9
 
@@ -25,16 +23,11 @@ class BinaryProgramme:
 
     Attributes
     ----------
-    objective : (p,) c, finite
+    objective : (p,) c, finite; p > 0
     matrix : (q, p) A, sparse rows, finite
     lower, upper : (q,) sides of the rows; -inf and inf for a side that is absent
     row_tolerance : by how much a solution may miss the sides of a row of coefficients 1, and that
         times the sum of its coefficients
-
-    Raises
-    ------
-    ParameterError
-        If shapes disagree, there is no variable, or a number is not finite.
     """
 
     objective: NDArray[np.float64]
@@ -42,19 +35,6 @@ class BinaryProgramme:
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     row_tolerance: float = ROW_TOLERANCE
-
-    def __post_init__(self) -> None:
-        rows, columns = self.matrix.shape
-        if not columns:
-            raise ParameterError("objective: a programme needs at least one variable")
-        if self.objective.shape != (columns,):
-            raise ParameterError(f"objective: shape {self.objective.shape}, expected ({columns},)")
-        if self.lower.shape != (rows,) or self.upper.shape != (rows,):
-            raise ParameterError(f"lower, upper: expected one side for each of {rows} rows")
-        if not (np.isfinite(self.objective).all() and np.isfinite(self.matrix.data).all()):
-            raise ParameterError("objective, matrix: every coefficient must be finite")
-        if np.isnan(self.lower).any() or np.isnan(self.upper).any():
-            raise ParameterError("lower, upper: a side is not a number")
 
     @property
     def n_variables(self) -> int:

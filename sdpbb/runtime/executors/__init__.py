@@ -1,4 +1,1 @@
-"""Scheduler of tasks that loses none when a worker dies, and executors that do them.
-
-These are this process, processes of this machine, and any `concurrent.futures.Executor`.
-"""
+"""Scheduler of tasks, and executors that do them: here, in processes, or somebody else's."""

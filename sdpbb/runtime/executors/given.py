@@ -16,9 +16,9 @@ from importlib.metadata import version
 from typing import Any
 
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
-from sdpbb.runtime.executors.executor import TaskExecutor, WorkerDied
+from sdpbb.runtime.executors.scheduler import TaskExecutor, WorkerDied
 from sdpbb.runtime.executors.worker import Outcome, no_warm_up, outcome, pack, value_of
-from sdpbb.runtime.extras import install_command
+from sdpbb.runtime.version import install_command
 
 # Seconds for which a number of workers is taken to be current.
 COUNT_SECONDS = 2.0

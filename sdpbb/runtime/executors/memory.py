@@ -8,19 +8,8 @@ from pathlib import Path
 
 # Where Linux keeps the memory of the machine, in KiB.
 MACHINE = Path("/proc/meminfo")
-# Where Linux keeps the memory of a control group, versions 2 and 1: its limit, what is used of it,
-# and how much of that are files that need not be kept.
-CONTROL_GROUPS = (
-    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
-    (
-        Path("/sys/fs/cgroup/memory"),
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
-)
-
-
+# Where Linux keeps the memory of a control group.
+CONTROL_GROUP = Path("/sys/fs/cgroup")
 # Share of the free memory that reading may take: the system needs the rest for itself.
 USABLE = 0.9
 
@@ -48,11 +37,11 @@ def free_mebibytes() -> float:
     It is that of the machine, and of the control group that this process is confined to, if it is.
     """
     free = _available_bytes()
-    for group, limit, used, cached in CONTROL_GROUPS:
-        with contextlib.suppress(OSError, ValueError):  # no such group, or "max" for no limit
-            most = int((group / limit).read_text())
-            held = int((group / used).read_text()) - _statistic(group / "memory.stat", cached)
-            free = min(free, float(max(0, most - held)))
+    with contextlib.suppress(OSError, ValueError):  # no such group, or "max" for no limit
+        most = int((CONTROL_GROUP / "memory.max").read_text())
+        held = int((CONTROL_GROUP / "memory.current").read_text())
+        files = _statistic(CONTROL_GROUP / "memory.stat", "inactive_file")  # which need not be kept
+        free = min(free, float(max(0, most - held + files)))
     return free / 2**20
 
 

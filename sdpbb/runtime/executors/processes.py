@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.executors.executor import TaskExecutor, TaskOverdue, WorkerDied
+from sdpbb.runtime.executors.scheduler import TaskExecutor, TaskOverdue, WorkerDied
 from sdpbb.runtime.executors.worker import Outcome, no_warm_up, pack, send, value_of
 
 ONE_THREAD = dict.fromkeys(

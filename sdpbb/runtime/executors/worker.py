@@ -15,7 +15,7 @@ import traceback
 from typing import Any, BinaryIO, NoReturn
 
 from sdpbb.runtime.interruption import ignore_signals
-from sdpbb.runtime.lean_imports import lean_imports
+from sdpbb.runtime.startup import lean_imports
 
 LOST_PARENT = 1
 """Exit status of a worker whose parent has ended."""

@@ -1,13 +1,16 @@
-"""Imports of the engine by a process of its own. Light: for the start of processes."""
+"""Start of a process of this project. Light: it is imported first."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+
+TYPE_CHECKING = False  # what typing needs is not imported
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
-@contextmanager
+@contextlib.contextmanager
 def lean_imports() -> Iterator[None]:
     """Context manager for the imports of a process of this project's own.
 
