@@ -27,7 +27,7 @@ MOST_COLUMNS = 2
 
 
 def on_the_sphere(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points (n, d) divided by their lengths.
+    """Return points (n, d), of coordinates up to 1e100, divided by their lengths.
 
     For them || x - y ||^2 = 2 - 2 cos(x, y). Sums of squares are rounded once (`math.fsum`), so
     that points are the same, to the last bit, on every machine.
@@ -37,32 +37,23 @@ def on_the_sphere(points: NDArray[np.float64]) -> NDArray[np.float64]:
     InstanceError
         For a row without a direction.
     """
-    largest = np.abs(points).max(axis=1)
-    if not largest.all():
-        row = int(np.flatnonzero(largest == 0.0)[0])
+    squares = np.square(points).tolist()
+    lengths = np.sqrt([math.fsum(row) for row in squares])
+    if not lengths.all():
         raise InstanceError(
-            f"points: row {row} is zero, and has no direction; expected rows that are not zero "
-            "with metric = 'cosine'"
+            f"points: row {int(lengths.argmin())} is zero, and has no direction; expected rows "
+            "that are not zero with metric = 'cosine'"
         )
-    # In powers of two, which round nothing, so that no square overflows.
-    rows = np.ldexp(points, -np.frexp(largest)[1][:, None])
-    squares = np.square(rows).tolist()
-    return np.asarray(rows / np.sqrt([math.fsum(row) for row in squares])[:, None])
+    return np.asarray(points / lengths[:, None])
 
 
-def points_of_matrix(
-    matrix: NDArray[np.float64], metric: str, shift: bool
-) -> tuple[NDArray[np.float64], float]:
-    """Return points (n, r) with the distances that a matrix (n, n) states, and the shift.
+def points_of_matrix(matrix: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """Return points (n, r) with the distances that a matrix (n, n) states.
 
     Parameters
     ----------
     matrix : inner products <x_i, x_j>, or squared distances || x_i - x_j ||^2
     metric : "kernel" or "squared-distances"
-    shift : whether the least number that makes points possible may be added to the diagonal of the
-        (centred) matrix of inner products; 0 is returned where none is needed. It adds twice this
-        number to each squared distance, and so (n - k) times it to the cost of every clustering of
-        points without weights: the best ones stay the best
 
     Raises
     ------
@@ -72,22 +63,14 @@ def points_of_matrix(
     """
     squares = _squared_distances(matrix, metric)
     points, error = _coordinates(squares)
-    if error <= TOLERANCE * squares.max():
-        return points, 0.0
-    least = _least_eigenvalue(squares)
-    if not shift:
+    if error > TOLERANCE * squares.max():
+        least = _least_eigenvalue(squares)
         raise InstanceError(
             f"points: no points have these {_NAMES[metric]}: the least eigenvalue of the centred "
             f"matrix is {least:.3g}, and the largest squared distance {squares.max():.3g}; "
-            "expected a positive semidefinite matrix, or shift (--shift), which adds the least "
-            "number to the diagonal that makes it one"
+            "expected a positive semidefinite matrix (a larger diagonal makes it one)"
         )
-    # Rounded up to three digits: the same number on every machine.
-    unit = 10.0 ** (math.floor(math.log10(-least)) - 2)
-    added = unit * math.ceil(-least / unit + 1e-6)
-    squares += 2.0 * added
-    np.fill_diagonal(squares, 0.0)
-    return _coordinates(squares)[0], added
+    return points
 
 
 _NAMES = {"kernel": "inner products", "squared-distances": "distances"}

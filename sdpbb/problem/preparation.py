@@ -218,19 +218,12 @@ def _in_metric(table: PointTable, reading: Reading) -> PointTable:
         raise InstanceError(f"{metric}: expected no standardize with it")
     if reading.metric == "cosine":
         step = "rows are divided by their length (cosine): costs, and means of clusters, are theirs"
-        return replace(table, points=on_the_sphere(table.points)).with_step(step)
+        points = on_the_sphere(checked_points(table.points))
+        return replace(table, points=points).with_step(step)
     if reading.missing is not None and reading.metric in MATRICES:
         raise InstanceError(f"{metric}: expected no treatment of missing values with it")
-    if reading.shift and table.weights is not None:
-        raise InstanceError("shift: expected points without weights with it")
-    points, added = points_of_matrix(table.points, reading.metric, reading.shift)
     step = f"points are coordinates of a matrix of {reading.metric}"
-    if added:
-        step += (
-            f", to whose diagonal {added:g} was added (shift): the cost of every clustering is "
-            "higher by that, times the number of points less that of clusters"
-        )
-        warn_caller(step, InstanceNote)
+    points = points_of_matrix(table.points, reading.metric)
     return replace(table, points=points, feature_names=()).with_step(step)
 
 

@@ -191,7 +191,7 @@ class Constructors:
             holds them; a series goes by its index, and may lack rows. weights: (n,) of the points.
             cluster_constraints (by row numbers of the frame), min_size, max_size, sizes,
             min_weight, max_weight, name: as for an `Instance`. index_column, drop, weight_column,
-            missing, standardize, one_hot, metric, shift, as_points: as for `from_files`
+            missing, standardize, one_hot, metric, as_points: as for `from_files`
 
         Raises
         ------
@@ -231,7 +231,7 @@ class Constructors:
         Points are an array (n, d) or a data frame of pandas or polars, weights (n,) their weights,
         and known_classes (n,) their classes, or the column or file that holds these. Other
         parameters and errors are as for `from_files`; of these, reading takes index_column, drop,
-        weight_column, missing, standardize, one_hot, metric, shift, known_classes and as_points.
+        weight_column, missing, standardize, one_hot, metric, known_classes and as_points.
 
         The index of a frame names the rows for the file too, unless it merely counts from 0.
         """
@@ -251,9 +251,7 @@ class Constructors:
         Parameters
         ----------
         kernel : (n, n) symmetric, K_ij = <x_i, x_j>; the points are coordinates with these
-        arguments : by keyword, as for `from_frame`; rows are numbered from 0. With shift=True a
-            kernel that is not positive semidefinite becomes so: the least number that it takes is
-            added to its (centred) diagonal, and (n - k) times that to all costs
+        arguments : by keyword, as for `from_frame`; rows are numbered from 0
 
         Raises
         ------

@@ -49,7 +49,6 @@ class TableArguments(TypedDict, total=False):
     standardize: bool
     one_hot: Sequence[str]
     metric: str
-    shift: bool
     known_classes: Any
     known_weight: float | None
     classes_may: ClassesMay | None
@@ -155,12 +154,6 @@ class Reading(Parameters):
         "the rows.",
         reason="Costs are sums of squared Euclidean distances in each of them.",
     )
-    shift: bool = parameter(
-        False,
-        "Let a kernel, or squared distances, of no points become one of points: all clusterings "
-        "cost the same amount more.",
-        reason="Points with weights are refused: they would not cost the same more.",
-    )
     known_classes: str | None = parameter(
         None,
         "Known classes, a file or a column; -1 or empty: unknown. Rows share a cluster exactly if "
@@ -196,8 +189,6 @@ class Reading(Parameters):
         ):
             raise wrong("separator", self.separator, _ONE_CHARACTER)
         check_encoding(self.encoding)
-        if self.shift and self.metric in ("euclidean", "cosine"):
-            raise wrong("shift", True, "metric = 'kernel' or 'squared-distances' with it")
         if isinstance(self.drop, str):
             raise InstanceError(f"drop = {self.drop!r}: expected a list of columns")
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Partition, geometry
 from sdpbb.problem.formats import read_points
 
@@ -57,7 +57,7 @@ def test_angles_are_distances_on_the_sphere(case):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 7), st.sampled_from(["from_kernel", "from_distances"]))
-def test_a_shift_adds_the_same_to_all_clusterings(seed, n, make):
+def test_a_larger_diagonal_adds_the_same_to_all_clusterings(seed, n, make):
     rng = np.random.default_rng(seed)
     matrix = rng.normal(size=(n, n))
     matrix = matrix + matrix.T
@@ -76,8 +76,12 @@ def test_a_shift_adds_the_same_to_all_clusterings(seed, n, make):
     with pytest.raises(InstanceError, match="least eigenvalue") as caught:
         getattr(Instance, make)(matrix, k)
     assert f"{least:.3g}" in str(caught.value)
-    with pytest.warns(InstanceNote, match="was added"):
-        instance = getattr(Instance, make)(matrix, k, shift=True)
+    added = 1e-6 - least
+    if make == "from_kernel":
+        matrix = matrix + added * np.eye(n)
+    else:
+        matrix = matrix + 2 * added * (1 - np.eye(n))
+    instance = getattr(Instance, make)(matrix, k)
     rises = []
     for _ in range(5):
         labels = np.concatenate([np.arange(k), rng.integers(k, size=n - k)])
@@ -87,7 +91,7 @@ def test_a_shift_adds_the_same_to_all_clusterings(seed, n, make):
         )
         rises.append(Partition(labels).cost(instance) - own)
     assert np.allclose(rises, rises[0])
-    assert rises[0] == pytest.approx(-least * (n - k), rel=0.02, abs=1e-6)
+    assert rises[0] == pytest.approx(added * (n - k), rel=1e-6, abs=1e-6)
 
 
 def test_files(tmp_path):
