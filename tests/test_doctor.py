@@ -17,7 +17,7 @@ def named(facts):
 
 
 def test_facts_of_this_installation():
-    facts = installation_facts()
+    facts = list(installation_facts())
     found = named(facts)
     assert found["sdpbb"].value.startswith(installed_version())
     assert found["numpy"].value == np.__version__

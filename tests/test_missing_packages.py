@@ -70,13 +70,13 @@ def test_a_missing_package_is_told_before_anything_is_computed(
     assert sorted(folder.iterdir()) == before
 
 
-def test_python_is_told_the_extra(monkeypatch):
-    from sdpbb.plots.pages import html_report
+def test_python_is_told_the_extra(monkeypatch, tmp_path):
+    from sdpbb.plots.pages import write_html_report
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     instance = Instance([[0.0], [1.0]], k=2)
     with pytest.raises(BackendUnavailable) as raised:
-        html_report(instance, None)
+        write_html_report(tmp_path / "report.html", instance, None)
     assert raised.value.extra == "plot"
 
 

@@ -19,9 +19,16 @@ from scipy.spatial.distance import cdist
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, SoftViolations, contract
 from sdpbb.problem.statements import Statement, StatementKind, stated_constraints, without
-from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
 from sdpbb.questions.report import SHOWN, Entry, StudyReport, table_of
-from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.questions.study import (
+    Outcome,
+    Study,
+    alone,
+    fits_one_matrix,
+    has_long_steps,
+    look,
+    solved,
+)
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
@@ -423,9 +430,8 @@ class _Prices:
     def _solve(
         self, statement: Statement, seconds: float, stop: threading.Event | None
     ) -> partial[Outcome]:
-        limited = replace(self._parameters, workers=1, dask=None, mpi=False, time_limit=seconds)
-        instance = without(self._instance, statement)
-        return partial(solved, instance, limited, stop, start=self._partition.labels)
+        limited, less = alone(self._parameters, seconds), without(self._instance, statement)
+        return partial(solved, less, limited, stop, start=self._partition.labels)
 
     def _take_probe(self, statement: Statement, outcome: Outcome) -> None:
         if outcome.value is not None:

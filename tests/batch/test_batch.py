@@ -12,7 +12,7 @@ import pytest
 
 from sdpbb.errors import ParameterError
 from sdpbb.questions.batch.batch import BatchParameters, run_batch
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from tests.studies import misbehaving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by signals")

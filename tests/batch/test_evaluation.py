@@ -11,7 +11,7 @@ from sdpbb.problem import Instance
 from sdpbb.problem.formats import Constraints, read_instance, write_constraints, write_points
 from sdpbb.problem.partition import Partition
 from sdpbb.questions.batch.batch import evaluate
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.questions.study import isolated
 from tests.enumeration import optimum
 

@@ -9,7 +9,7 @@ import sdpbb
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem.formats import write_points
 from sdpbb.questions.batch.batch import BatchParameters, run_batch
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from tests.any_instance import ForbiddenSets
 from tests.certificates.test_constrained import CONSTRAINED
 from tests.enumeration import clusterings, feasible_clusterings, optimum

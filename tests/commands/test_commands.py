@@ -191,12 +191,13 @@ BEGIN = "sdpbb.questions.batch.batch._Batch._begin"
         ("price points.txt --constraints pairs.txt", STUDIED, "as the run was interrupted"),
         ("sweep points.txt -k 2-3", STUDIED, "Not run, as the sweep was interrupted: k = 3"),
         ("gap points.txt worse.txt", OF_LABELS, "The run was stopped by an interrupt."),
-        ("batch jobs.csv --out runs", BEGIN, "; --resume continues with them"),
+        ("batch jobs.toml --out runs", BEGIN, "; --resume continues with them"),
     ],
 )
 def test_ctrl_c_writes_what_is_known(run, folder, monkeypatch, line, run_of, told):
     import_module("sdpbb.questions.price")  # before the engine is replaced
-    Path("jobs.csv").write_text("data,k\npoints.txt,2\npoints.txt,3\n")
+    jobs = "[[instance]]\ndata = 'points.txt'\nk = {}\n"
+    Path("jobs.toml").write_text(jobs.format(2) + jobs.format(3))
     begin = resolve_name(run_of)
 
     def interrupted(*arguments, **named):

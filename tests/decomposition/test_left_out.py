@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdpbb.plots.pages import html_report
+from sdpbb.plots.pages import page, run_document
 from sdpbb.problem import Instance
 from sdpbb.run.decomposition.restriction import left_out
 from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree
@@ -75,7 +75,7 @@ def test_results_say_it_wherever_they_are_shown():
     assert f"{'Note':<15} {LEAST}" in summary(result).splitlines()
     assert result.to_dict()["notes"] == [LEAST]
     assert result.to_row()["notes"] == LEAST
-    assert LEAST in html_report(Instance(points, 3, min_size=38), result)
+    assert LEAST in page(run_document(Instance(points, 3, min_size=38), result))
     none = replace(result, notes=())
     assert "Note" not in summary(none)
     assert none.to_row()["notes"] == ""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_tree
-from sdpbb.plots.trace import layered
+from sdpbb.plots.tree import layered
 from sdpbb.run.solver import solve
 from sdpbb.search.events import Branched, NodeEnd, NodeLeft
 from sdpbb.search.trace import Trace

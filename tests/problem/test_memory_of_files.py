@@ -12,7 +12,7 @@ import pytest
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance, read_points
 from sdpbb.questions.batch.batch import evaluate
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.questions.study import isolated
 from sdpbb.runtime.executors.memory import within_free_memory
 

@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from sdpbb.constraint_sets import Drawing
 
 
+@options.grouped
+class DrawnOutputs(Outputs):
+    """The file of constraints, and a summary of the drawing as JSON."""
+
+    out: Annotated[
+        str,
+        options.option(
+            metavar="FILE",
+            help="The file of constraints to write; '-' is standard output.",
+        ),
+    ]
+
+
 def generate(
     labels: Annotated[
         str,
@@ -29,13 +42,7 @@ def generate(
     ],
     /,
     *,
-    out: Annotated[
-        str,
-        options.option(
-            metavar="FILE",
-            help="The file of constraints to write; '-' is standard output.",
-        ),
-    ],
+    outputs: DrawnOutputs,
     column: options.LabelsColumn = None,
     encoding: options.Encoding = None,
     pairs: Annotated[
@@ -94,10 +101,6 @@ def generate(
             help="Start FILE with a comment on how it was drawn. JSON has no comments.",
         ),
     ] = True,
-    json: Annotated[
-        str | None,
-        options.option(metavar="OUT", help="Write a summary of the drawing as JSON."),
-    ] = None,
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Draw constraints that agree with the true labels LABELS, by a published procedure.
@@ -112,7 +115,6 @@ def generate(
 
     drawing = Drawing(pairs, percentage, must_links, cannot_links, noise, confidence, soft, seed)
     _check_format(output_format, drawing)
-    outputs = Outputs(json, out)
     outputs.check([labels])
     with reading_files(quiet):
         given = read_classes(labels, column=column, encoding=encoding)
@@ -132,7 +134,7 @@ def generate(
         "parameters": drawing.to_dict(),
         "version": version,
     }
-    Outputs(json).write(values, quiet, others=[(out, lambda: text)])
+    outputs.write(values, (outputs.out, lambda: text))
     if not quiet:
         kinds = [kind for kind in counts if kind.startswith("soft") == drawing.is_soft]
         drawn = ", ".join(counted(counts[kind], kind) for kind in kinds)

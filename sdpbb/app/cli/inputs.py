@@ -13,9 +13,6 @@ from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, Parameter
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.reading import Reading
 
-READING = tuple(own_declarations(Reading))
-"""Names of the options of reading."""
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -23,6 +20,9 @@ if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.problem.formats import Constraints, PointTable
     from sdpbb.problem.origin import Origin
+
+READING = tuple(own_declarations(Reading))
+"""Names of the options of reading."""
 
 
 @contextmanager

@@ -14,11 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.errors import InstanceWarning, ParameterError
-from sdpbb.questions.batch.job import Job
-from sdpbb.questions.batch.manifest import read_manifest
+from sdpbb.questions.batch.folder import RESULTS, BatchFolder, open_folder
+from sdpbb.questions.batch.manifest import Job, read_manifest
 from sdpbb.questions.batch.outcome import BatchResult, Row
 from sdpbb.questions.study import Outcome, Study, StudyEvent, solved
-from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors.memory import within_free_memory
@@ -124,7 +123,7 @@ def run_batch(
         reads_files=True,
         observer=observer,
     )
-    with open_folder(folder, parameters.resume, Row.from_dict) as opened:
+    with open_folder(folder, parameters.resume) as opened:
         batch = _Batch(listed, opened, parameters, on_row)
         return study.conduct(interrupt, lambda: batch.run(study))
 
@@ -135,7 +134,7 @@ class _Batch:
     def __init__(
         self,
         jobs: list[Job],
-        folder: StudyFolder[Row],
+        folder: BatchFolder,
         parameters: BatchParameters,
         on_row: Callable[[Row, int], None] | None,
     ) -> None:
@@ -147,9 +146,8 @@ class _Batch:
 
     def run(self, study: Study[Job]) -> BatchResult:
         """Do all jobs, or those that end before the interrupt; write the tables."""
-        waiting = self._unsettled()
         n_jobs = len(self._jobs)
-        study.run(waiting, self._begin, self._take, needs_processes=True)
+        study.run(self._unsettled(), self._begin, self._take, needs_processes=True)
         result = BatchResult(
             rows=tuple(self._rows[job.name] for job in self._jobs if job.name in self._rows),
             n_jobs=n_jobs,
