@@ -182,7 +182,7 @@ def test_a_page_that_fails_costs_no_other_output(run, engine, data, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sdpbb.plots.pages.run_document", None)
     outputs = ["--json", "r.json", "--labels", "l.txt", "--trace", "t.json", "--report", "r.html"]
-    status, _, err = run("solve", data, "-q", *outputs)
+    status = run("solve", data, "-q", *outputs)[0]
     assert status == ExitCode.INTERNAL_ERROR
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"points.txt", "r.json", "l.txt", "t.json"}

@@ -15,10 +15,9 @@ from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.origin import Scaling
-from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.document import Markup, element, markup
-from sdpbb.runtime.values import percent_up, rounded_down, shortened
+from sdpbb.runtime.values import shortened
 from sdpbb.search.result import Result
 from sdpbb.search.trace import Trace
 from tests.pages import Page, checked, drawings, n_drawings
@@ -52,41 +51,22 @@ def branched() -> str:
 @pytest.mark.long
 def test_a_run_that_branched_has_all_of_the_pictures(branched):
     page = checked(branched)
-    assert n_drawings(branched) == 3
+    assert n_drawings(branched) == 2
     headings = (
         *("What was asked", "The clustering", "Means of the clusters", "The clusters"),
-        *("How it was proven", "Nodes and bounds", "Bounds over time", "Branching"),
+        *("How it was proven", "Nodes and bounds", "Bounds over time"),
         *("How to do it again", "The command"),
     )
     places = [page.texts.index(heading) for heading in headings]
     assert places == sorted(places)
     folded = re.search(r"<details><summary>Nodes and bounds</summary>.*?</details>", branched, re.S)
-    for text in ("Bounds over time", "Branching"):
-        assert text in Page(folded[0]).texts
-        assert text not in Page(branched.replace(folded[0], "")).texts
+    assert "Bounds over time" in Page(folded[0]).texts
+    assert "Bounds over time" not in Page(branched.replace(folded[0], "")).texts
     assert "sdpbb solve small.csv -k 6" in page.texts
     told = re.search(r"(\d+) nodes: (\d+) branched, (\d+) closed\.", page.text)
     assert told is not None
     n_nodes, n_branched, n_closed = map(int, told.groups())
     assert n_nodes == n_branched + n_closed == 2 * n_branched + 1 > 1
-
-
-@pytest.mark.long
-def test_a_run_that_began_with_subsets_tells_of_each_level():
-    rng = np.random.default_rng(0)
-    points = 6.0 * rng.normal(size=(3, 2))[np.arange(240) % 3] + rng.normal(size=(240, 2))
-    instance, trace = Instance(points, 3, cannot_link=[(0, 1)]), Trace()
-    parameters = SolverParameters(
-        bounding="decomposition", decomposition=DecompositionParameters(smallest=30), gap=1e-3
-    )
-    result = solve(instance, parameters, trace)
-    page = checked(html_report(instance, result, trace))
-    assert "Subsets" in page.texts
-    assert "Levels of subsets" in page.texts
-    first = trace.levels[0]
-    assert first.n_subsets == 8
-    gap = percent_up((result.objective - first.lower) / result.objective)
-    assert f"{rounded_down(first.lower, 10)} {gap}" in page.text
 
 
 def test_the_table_of_clusters_adds_up(branched):
@@ -216,18 +196,8 @@ def test_a_run_without_a_course_has_no_picture_of_it():
     trace = Trace()
     result = solve(INSTANCE, observer=trace)
     page = checked(html_report(INSTANCE, result, trace))
-    assert "Branching" not in page.texts
+    assert "replaced by two" not in page.text
     assert n_drawings(html_report(INSTANCE, result)) == 1
-
-
-@pytest.mark.long
-def test_large_trees_are_counted_and_not_drawn(monkeypatch):
-    monkeypatch.setattr("sdpbb.plots.pages.MOST_NODES", 5)
-    trace = Trace()
-    result = solve(SMALL, BRANCHING, observer=trace)
-    page = checked(html_report(SMALL, result, trace))
-    assert "They are too many to be drawn." in page.text
-    assert n_drawings(html_report(SMALL, result, trace)) == 2
 
 
 def test_the_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ CASES = {
     "workbook": ("openpyxl", ["solve", "points.xlsx", "-k", "2"]),
     "parquet": ("pyarrow", ["solve", "points.parquet", "-k", "2"]),
     "feather": ("pyarrow", ["check", "points.feather", "-k", "2"]),
-    "labels": ("openpyxl", ["generate", "points.xlsx", "--pairs", "1", "--out", "out.txt"]),
+    "labels": ("openpyxl", ["gap", "points.txt", "points.xlsx"]),
 }
 
 

@@ -21,12 +21,11 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.run.verification import verify_certificate
 from sdpbb.runtime.executors.memory import free_mebibytes
-from sdpbb.runtime.extras import install_command, requirements
+from sdpbb.runtime.extras import requirements
 from sdpbb.runtime.time_left import RUN_CLOCK
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.result import SolutionStatus
 
-EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "exact", "dask", "mpi", "gurobi")
 LITTLE_MEMORY = 1024.0
 """MiB below which runs of some hundred points may have to do without the nearest bounds."""
 SECONDS = 60.0
@@ -54,7 +53,8 @@ def installation_facts() -> Iterator[Fact]:
     group = "Versions"
     yield Fact(group, "sdpbb", f"{installed_version()} in {Path(__file__).resolve().parents[1]}")
     yield Fact(group, "Python", f"{platform.python_version()} ({sys.executable})")
-    for name in _packages():
+    for requirement in requirements():
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
         found = _version(name)
         missing = "" if found else f"{name} is not installed; pip install {name}"
         yield Fact(group, name, found or "-", missing)
@@ -70,18 +70,10 @@ def installation_facts() -> Iterator[Fact]:
     cached = ", ".join(part for part in PARTS if is_compiled(part))
     none = "none yet (done when first needed, or by sdpbb doctor --warm)"
     yield Fact(group, "All cached of", cached or none)
-    group = "Optional"
-    for extra in EXTRAS:
-        for name in _packages(extra):
-            found = _version(name)
-            problem = _gurobi_problem() if found and name == "gurobipy" else ""
-            yield Fact(group, name, found or f"not installed; {install_command(extra)}", problem)
-    yield Fact(group, "Conic solvers", _conic_solvers())
 
 
 def _machine() -> Iterator[tuple[str, str, str]]:
     import psutil
-    from threadpoolctl import threadpool_info
 
     has_affinity = hasattr(os, "sched_getaffinity")
     usable = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
@@ -91,28 +83,6 @@ def _machine() -> Iterator[tuple[str, str, str]]:
     little = f"only {free:.0f} MiB are free; expected {LITTLE_MEMORY:.0f} or more"
     problem = little if free < LITTLE_MEMORY else ""
     yield "Memory", f"{free / 1024:.1f} GiB free of {total / 1024:.1f}", problem
-    blas = {
-        f"{library.get('internal_api')} {library.get('version') or ''}".strip()
-        for library in threadpool_info()
-        if library.get("user_api") == "blas"
-    }
-    known = ", ".join(sorted(blas)) or "unknown to threadpoolctl"
-    yield "BLAS", f"{known}; one thread while sdpbb computes", ""
-
-
-def _conic_solvers() -> str:
-    """Return the values of `--sdp-solver` beside admm."""
-    from sdpbb.runtime.backends.conic import conic_solvers
-
-    try:
-        return ", ".join(conic_solvers()) or "none"
-    except ImportError:  # a fact of its own says what is missing
-        return "none without cvxpy"
-
-
-def _packages(extra: str = "") -> list[str]:
-    """Return the names of the packages of an extra; without one of those that are needed."""
-    return [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in requirements(extra)]
 
 
 def _version(name: str) -> str | None:
@@ -120,17 +90,6 @@ def _version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _gurobi_problem() -> str:
-    """Return why Gurobi cannot be used although it is installed; "" if it can."""
-    try:
-        import gurobipy
-
-        with gurobipy.Env(params={"OutputFlag": 0}):
-            return ""
-    except Exception as error:  # whatever a licence lacks
-        return f"no licence: {' '.join(str(error).split())}; nothing needs Gurobi"
 
 
 def self_test() -> Iterator[Fact]:

@@ -14,13 +14,11 @@ Each function draws on `ax`, or on new axes of a figure of their own, and return
 from sdpbb.plots.clusters import plot_certainty, plot_clusters
 from sdpbb.plots.curves import plot_bounds, plot_sweep
 from sdpbb.plots.style import require_matplotlib
-from sdpbb.plots.tree import plot_tree
 
 __all__ = [
     "plot_bounds",
     "plot_certainty",
     "plot_clusters",
     "plot_sweep",
-    "plot_tree",
     "require_matplotlib",
 ]

@@ -1,7 +1,7 @@
 """Pages of HTML, which need no other file: of any document, and of a run with its instance.
 
 The page of a run says what was asked, what is proven and what it took, and shows the clustering,
-the bounds and the tree. Pictures are SVG within the page.
+and the bounds. Pictures are SVG within the page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.measures import silhouettes
-from sdpbb.plots import plot_bounds, plot_clusters, plot_tree
+from sdpbb.plots import plot_bounds, plot_clusters
 from sdpbb.plots.style import require_matplotlib, svg
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
@@ -37,14 +37,12 @@ from sdpbb.runtime.document import (
 )
 from sdpbb.runtime.files import FilePath, write_atomically
 from sdpbb.runtime.results import plain
-from sdpbb.runtime.values import amount, percent_up, rounded_down, seconds_text, shortened
+from sdpbb.runtime.values import amount, rounded_down, seconds_text, shortened
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import NodeEnd
-from sdpbb.search.result import Result, relative_gap
+from sdpbb.search.result import Result
 from sdpbb.search.trace import Trace
 
-# A larger tree is no picture any more.
-MOST_NODES = 3_000
 # Features, and clusters, of the table of means; features from which on it is folded away.
 MOST_FEATURES, MOST_COLUMNS, MOST_UNFOLDED = 100, 40, 30
 # Clusters that have a row each, members of each that are named, points that have silhouettes.
@@ -52,6 +50,11 @@ MOST_CLUSTERS, MOST_MEMBERS, MOST_SILHOUETTES = 500, 500, 5_000
 # Letters of a name, and of a constraint; constraints on clusters that are listed.
 LONGEST, LONGEST_CONSTRAINT, MOST_CONSTRAINTS = 60, 80, 6
 
+BRANCHING = (
+    "Where the bound of a node left a gap, two points were chosen, and the node was replaced by "
+    "two: in one they share a cluster, in the other they do not. The proof is complete when no "
+    "node is open. {}: {}."
+)
 CSS = """
 :root {
   color-scheme: light dark;
@@ -152,7 +155,7 @@ def write_html_report(
     Parameters
     ----------
     instance, result : what was solved, and what came of it
-    trace : an observer of the run, for the bounds over time and the tree; None to leave them out
+    trace : an observer of the run, for the bounds over time and the nodes; None to leave them out
     command : what was typed to have it run
 
     Raises
@@ -312,8 +315,14 @@ def members(instance: Instance, partition: Partition) -> Section:
 
 
 def course(result: Result, trace: Trace | None) -> list[Part]:
-    """Return the sections on the bounds over time, subsets and the tree, and on how to repeat."""
-    folded = [] if trace is None else [*_bounds(trace), *_subsets(trace, result), *_tree(trace)]
+    """Return the sections on the bounds over time and the nodes, and on how to repeat."""
+    folded: list[Part] = []
+    if trace is not None:
+        folded += _bounds(trace)
+        counts = [(end, sum(node.end is end for node in trace.nodes)) for end in NodeEnd]
+        if dict(counts)[NodeEnd.BRANCHED]:
+            told = ", ".join(f"{n:,} {end.value}" for end, n in counts if n)
+            folded.append(Text(BRANCHING.format(amount(len(trace.nodes), "node"), told)))
     parts: list[Part] = []
     if folded:
         inner = Section("Nodes and bounds", folded, folded=True)
@@ -342,44 +351,3 @@ def _bounds(trace: Trace) -> Iterator[Section]:
     caption = "The optimum lies in the shaded part at any time. A dot is a better clustering."
     picture = Picture(description, caption, lambda: plot_bounds(trace))
     yield Section("Bounds over time", [picture])
-
-
-def _subsets(trace: Trace, result: Result) -> Iterator[Section]:
-    if not trace.levels:
-        return
-    text = (
-        "The sum of the bounds of the subsets is a bound of the whole. Each subset is the union of "
-        "smaller ones, and its bound is its own or the sum of theirs, whichever is larger. The gap "
-        "is that to the best clustering of the run."
-    )
-    upper = math.inf if result.objective is None else result.objective
-    heading = ["Subsets", "Blocks of the largest", "Cannot-links dropped", "Bounded", "Time"]
-    rows = [
-        [
-            *map(str, (level.n_subsets, level.n_blocks, level.n_dropped, level.n_bounded)),
-            seconds_text(level.ended - level.began),
-            rounded_down(level.lower, 10),
-            percent_up(relative_gap(level.lower, upper)),
-        ]
-        for level in trace.levels
-    ]
-    levels = Table([*heading, "Lower bound after it", "Gap"], rows, "Levels of subsets")
-    yield Section("Subsets", [Text(text), levels])
-
-
-def _tree(trace: Trace) -> Iterator[Section]:
-    if not any(node.end is NodeEnd.BRANCHED for node in trace.nodes):
-        return
-    counts = [(end, sum(node.end is end for node in trace.nodes)) for end in NodeEnd]
-    told = ", ".join(f"{n:,} {end.value}" for end, n in counts if n)
-    text = (
-        "Where the bound of a node left a gap, two points were chosen, and the node was replaced "
-        "by two: in one they share a cluster, in the other they do not. The proof is complete "
-        f"when no node is open. {amount(len(trace.nodes), 'node')}: {told}."
-    )
-    if len(trace.nodes) > MOST_NODES:
-        yield Section("Branching", [Text(f"{text} They are too many to be drawn.")])
-        return
-    caption = "A full line leads to a must-link, a dashed one to a cannot-link."
-    picture = Picture(f"The tree of {told} nodes.", caption, lambda: plot_tree(trace))
-    yield Section("Branching", [Text(text), picture])

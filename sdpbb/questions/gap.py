@@ -247,23 +247,19 @@ def gap_document(instance: Instance, report: GapReport, trace: Trace | None = No
 
 
 def _comparison(given: Partition, best: Partition) -> list[Part]:
-    """Return where the best clustering found differs from the labels."""
+    """Return the points that clusters of the labels and of the best clustering have in common."""
     if given == best:
         return [Text("It is the labels themselves.")]
     index = adjusted_rand_index(given.labels, best.labels)
-    text = (
-        "Rows are the clusters of the labels, columns the clusters of the best clustering. "
-        f"Entries are numbers of points. The adjusted Rand index of the two is {index:.3f}: 1 "
-        "where they are the same, about 0 where they have nothing in common."
-    )
     counts = np.zeros((given.n_clusters, best.n_clusters), np.intp)
     np.add.at(counts, (given.labels, best.labels), 1)
-    shown = counts[:MOST_CLUSTERS, :MOST_CLUSTERS]
-    columns = ["", *(f"Best {c}" for c in range(shown.shape[1]))]
-    rows = [[f"Cluster {c}", *(f"{n:,}" if n else "" for n in row)] for c, row in enumerate(shown)]
-    cut = [Text(f"Clusters from {MOST_CLUSTERS} on are left out.", "note")]
-    table = Table(columns, rows, "Points of both")
-    return [Text(text), table, *(cut if shown.shape != counts.shape else [])]
+    columns = ["", *(f"Best {c}" for c in range(best.n_clusters)[:MOST_CLUSTERS])]
+    rows = [
+        [f"Cluster {c}", *(f"{n:,}" if n else "" for n in row[:MOST_CLUSTERS])]
+        for c, row in enumerate(counts[:MOST_CLUSTERS].tolist())
+    ]
+    text = f"Points of both. The adjusted Rand index is {index:.3f}: 1 for the same clusters."
+    return [Text(text), Table(columns, rows, more=len(counts) - len(rows))]
 
 
 def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:

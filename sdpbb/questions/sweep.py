@@ -258,7 +258,7 @@ def sweep(
     resume: bool = False,
     certificates: bool = False,
     observer: Observer = ignore,
-    on_entry: Callable[[SweepEntry, int], None] | None = None,
+    on_entry: Callable[[SweepEntry, int], None] = lambda entry, left: None,
     interrupt: threading.Event | None = None,
     executor: Executor | None = None,
     **arguments: Unpack[SolveArguments],
@@ -354,7 +354,7 @@ class _Sweep:
         folder: FilePath | None,
         certificates: bool,
         observer: Observer,
-        on_entry: Callable[[SweepEntry, int], None] | None,
+        on_entry: Callable[[SweepEntry, int], None],
     ) -> None:
         self._instance, self._ks = instance, ks
         self._folder = None if folder is None else os.fspath(folder)
@@ -419,8 +419,7 @@ class _Sweep:
             if result.infeasibility is not None:
                 message = f"infeasible: {result.infeasibility}"
         entry = self._found[k] = SweepEntry(k, result, bound, message=message)
-        if self._on_entry is not None:
-            self._on_entry(entry, len(self._ks) - len(self._found))
+        self._on_entry(entry, len(self._ks) - len(self._found))
 
     def _entries(self) -> Iterator[SweepEntry]:
         """Yield what is known of each k, in ascending order, compared with the k before it."""

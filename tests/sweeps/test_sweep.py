@@ -126,6 +126,7 @@ def test_several_at_a_time(tmp_path):
         ([True], {}, "ks = True: expected integers >= 1"),
         ([0], {}, "ks = 0: expected integers >= 1"),
         ([19], {}, "k = 19; expected at most 18, the number of points"),
+        ([2], {"time_limit_each": 0.0}, "time_limit_each = 0.0: expected seconds > 0"),
         ([2], {"resume": True}, "resume = True: expected a folder"),
         ([2], {"certificates": True}, "certificates = True: expected a folder"),
     ],

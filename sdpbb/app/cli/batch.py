@@ -36,7 +36,7 @@ Folder = Annotated[
         "--out",
         metavar="DIR",
         help="Folder for the results: results.jsonl (one row at the end of each instance), "
-        "results.csv, summary.txt, labels/NAME.csv, certificates/NAME.cert.",
+        "results.csv, labels/NAME.csv, certificates/NAME.cert.",
     ),
 ]
 ParametersFile = Annotated[

@@ -269,9 +269,6 @@ Data = Annotated[
         "NumPy (.npy, .npz); text may be gzipped.",
     ),
 ]
-Encoding = Annotated[
-    str | None, _declared("encoding", own_declarations(Reading)["encoding"], with_default=False)
-]
 LabelsColumn = Annotated[
     str | None,
     option(
