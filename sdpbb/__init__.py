@@ -12,7 +12,6 @@ import, which neither a help text nor an error message should wait for.
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 
 from sdpbb.runtime.version import installed_version
@@ -21,125 +20,111 @@ TYPE_CHECKING = False  # the typing module takes longer to import than all that 
 if TYPE_CHECKING:
     from typing import Any
 
-    from heuristics.result import HeuristicResult
-    from sdpbb.app.estimator import ExactConstrainedKMeans
-    from sdpbb.bounds.sdp.model import RelaxationModel, relaxation
-    from sdpbb.checker.kernel.verdict import CertificateVerdict
-    from sdpbb.errors import (
-        ArchiveError,
-        BackendFailure,
-        BackendUnavailable,
-        CertificateError,
-        FileInUse,
-        InstanceError,
-        InstanceWarning,
-        ParameterError,
-        SdpbbError,
-    )
-    from sdpbb.plots.pages import write_html_report
-    from sdpbb.problem import (
-        AllOf,
-        AnyOf,
-        ClusterConstraint,
-        Instance,
-        MaximumDiameter,
-        MaximumOverlap,
-        MaximumSize,
-        MinimumDifference,
-        Partition,
-        SoftCannotLinks,
-    )
-    from sdpbb.problem.formats import read_instance
-    from sdpbb.problem.partition import Violation
-    from sdpbb.problem.statements import Conflict, Statement, stated_constraints
-    from sdpbb.questions.batch.batch import BatchParameters, run_batch
-    from sdpbb.questions.batch.outcome import BatchResult
-    from sdpbb.questions.certainty import certainty
-    from sdpbb.questions.certainty_report import CertaintyReport
-    from sdpbb.questions.check import ConstraintReport, check_constraints
-    from sdpbb.questions.gap import GapReport, LabelVerdict, optimality_gap
-    from sdpbb.questions.price import Price, PriceReport, constraint_prices
-    from sdpbb.questions.suggest import Query, QueryReport, suggest_queries
-    from sdpbb.questions.sweep import SweepEntry, SweepReport, sweep
-    from sdpbb.run.explanation import explain_infeasibility
-    from sdpbb.run.heuristic import heuristic
-    from sdpbb.run.parameters import SolverParameters
-    from sdpbb.run.report import ProgressTable
-    from sdpbb.run.solver import resume, solve
-    from sdpbb.run.verification import verify_certificate
-    from sdpbb.runtime.interruption import Interrupted
-    from sdpbb.search.result import Result, SolutionStatus, Termination
-    from sdpbb.search.trace import Trace
+    from heuristics.result import HeuristicResult as HeuristicResult
+    from sdpbb.app.estimator import ExactConstrainedKMeans as ExactConstrainedKMeans
+    from sdpbb.bounds.sdp.model import RelaxationModel as RelaxationModel
+    from sdpbb.bounds.sdp.model import relaxation as relaxation
+    from sdpbb.checker.kernel.verdict import CertificateVerdict as CertificateVerdict
+    from sdpbb.errors import ArchiveError as ArchiveError
+    from sdpbb.errors import BackendFailure as BackendFailure
+    from sdpbb.errors import BackendUnavailable as BackendUnavailable
+    from sdpbb.errors import CertificateError as CertificateError
+    from sdpbb.errors import FileInUse as FileInUse
+    from sdpbb.errors import InstanceError as InstanceError
+    from sdpbb.errors import InstanceWarning as InstanceWarning
+    from sdpbb.errors import ParameterError as ParameterError
+    from sdpbb.errors import SdpbbError as SdpbbError
+    from sdpbb.plots.pages import write_html_report as write_html_report
+    from sdpbb.problem import AllOf as AllOf
+    from sdpbb.problem import AnyOf as AnyOf
+    from sdpbb.problem import ClusterConstraint as ClusterConstraint
+    from sdpbb.problem import Instance as Instance
+    from sdpbb.problem import MaximumDiameter as MaximumDiameter
+    from sdpbb.problem import MaximumOverlap as MaximumOverlap
+    from sdpbb.problem import MaximumSize as MaximumSize
+    from sdpbb.problem import MinimumDifference as MinimumDifference
+    from sdpbb.problem import Partition as Partition
+    from sdpbb.problem import SoftCannotLinks as SoftCannotLinks
+    from sdpbb.problem.formats import read_instance as read_instance
+    from sdpbb.problem.partition import Violation as Violation
+    from sdpbb.problem.statements import Conflict as Conflict
+    from sdpbb.problem.statements import Statement as Statement
+    from sdpbb.problem.statements import stated_constraints as stated_constraints
+    from sdpbb.questions.batch.batch import BatchParameters as BatchParameters
+    from sdpbb.questions.batch.batch import run_batch as run_batch
+    from sdpbb.questions.batch.outcome import BatchResult as BatchResult
+    from sdpbb.questions.certainty import CertaintyReport as CertaintyReport
+    from sdpbb.questions.certainty import certainty as certainty
+    from sdpbb.questions.check import ConstraintReport as ConstraintReport
+    from sdpbb.questions.check import check_constraints as check_constraints
+    from sdpbb.questions.gap import GapReport as GapReport
+    from sdpbb.questions.gap import LabelVerdict as LabelVerdict
+    from sdpbb.questions.gap import optimality_gap as optimality_gap
+    from sdpbb.questions.price import Price as Price
+    from sdpbb.questions.price import PriceReport as PriceReport
+    from sdpbb.questions.price import constraint_prices as constraint_prices
+    from sdpbb.questions.suggest import Query as Query
+    from sdpbb.questions.suggest import QueryReport as QueryReport
+    from sdpbb.questions.suggest import suggest_queries as suggest_queries
+    from sdpbb.questions.sweep import SweepEntry as SweepEntry
+    from sdpbb.questions.sweep import SweepReport as SweepReport
+    from sdpbb.questions.sweep import sweep as sweep
+    from sdpbb.run.explanation import explain_infeasibility as explain_infeasibility
+    from sdpbb.run.heuristic import heuristic as heuristic
+    from sdpbb.run.parameters import SolverParameters as SolverParameters
+    from sdpbb.run.report import ProgressTable as ProgressTable
+    from sdpbb.run.solver import resume as resume
+    from sdpbb.run.solver import solve as solve
+    from sdpbb.run.verification import verify_certificate as verify_certificate
+    from sdpbb.runtime.interruption import Interrupted as Interrupted
+    from sdpbb.search.result import Result as Result
+    from sdpbb.search.result import SolutionStatus as SolutionStatus
+    from sdpbb.search.result import Termination as Termination
+    from sdpbb.search.trace import Trace as Trace
 
     __version__: str
 
 _PACKAGES = ("checker", "constraint_sets", "datasets")
 """Public packages within this one, imported when they are first used."""
+_NAMES = {
+    "heuristics.result": "HeuristicResult",
+    "sdpbb.app.estimator": "ExactConstrainedKMeans",
+    "sdpbb.bounds.sdp.model": "RelaxationModel relaxation",
+    "sdpbb.checker.kernel.verdict": "CertificateVerdict",
+    "sdpbb.errors": (
+        "ArchiveError BackendFailure BackendUnavailable CertificateError FileInUse "
+        "InstanceError InstanceWarning ParameterError SdpbbError"
+    ),
+    "sdpbb.plots.pages": "write_html_report",
+    "sdpbb.problem": (
+        "AllOf AnyOf ClusterConstraint Instance MaximumDiameter MaximumOverlap "
+        "MaximumSize MinimumDifference Partition SoftCannotLinks"
+    ),
+    "sdpbb.problem.formats": "read_instance",
+    "sdpbb.problem.partition": "Violation",
+    "sdpbb.problem.statements": "Conflict Statement stated_constraints",
+    "sdpbb.questions.batch.batch": "BatchParameters run_batch",
+    "sdpbb.questions.batch.outcome": "BatchResult",
+    "sdpbb.questions.certainty": "CertaintyReport certainty",
+    "sdpbb.questions.check": "ConstraintReport check_constraints",
+    "sdpbb.questions.gap": "GapReport LabelVerdict optimality_gap",
+    "sdpbb.questions.price": "Price PriceReport constraint_prices",
+    "sdpbb.questions.suggest": "Query QueryReport suggest_queries",
+    "sdpbb.questions.sweep": "SweepEntry SweepReport sweep",
+    "sdpbb.run.explanation": "explain_infeasibility",
+    "sdpbb.run.heuristic": "heuristic",
+    "sdpbb.run.parameters": "SolverParameters",
+    "sdpbb.run.report": "ProgressTable",
+    "sdpbb.run.solver": "resume solve",
+    "sdpbb.run.verification": "verify_certificate",
+    "sdpbb.runtime.interruption": "Interrupted",
+    "sdpbb.search.result": "Result SolutionStatus Termination",
+    "sdpbb.search.trace": "Trace",
+}
+"""Public names by module, as type checkers see them above."""
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "AllOf",
-    "AnyOf",
-    "ArchiveError",
-    "BackendFailure",
-    "BackendUnavailable",
-    "BatchParameters",
-    "BatchResult",
-    "CertaintyReport",
-    "CertificateError",
-    "CertificateVerdict",
-    "ClusterConstraint",
-    "Conflict",
-    "ConstraintReport",
-    "ExactConstrainedKMeans",
-    "FileInUse",
-    "GapReport",
-    "HeuristicResult",
-    "Instance",
-    "InstanceError",
-    "InstanceWarning",
-    "Interrupted",
-    "LabelVerdict",
-    "MaximumDiameter",
-    "MaximumOverlap",
-    "MaximumSize",
-    "MinimumDifference",
-    "ParameterError",
-    "Partition",
-    "Price",
-    "PriceReport",
-    "ProgressTable",
-    "Query",
-    "QueryReport",
-    "RelaxationModel",
-    "Result",
-    "SdpbbError",
-    "SoftCannotLinks",
-    "SolutionStatus",
-    "SolverParameters",
-    "Statement",
-    "SweepEntry",
-    "SweepReport",
-    "Termination",
-    "Trace",
-    "Violation",
-    "__version__",
-    "certainty",
-    "check_constraints",
-    "constraint_prices",
-    "explain_infeasibility",
-    "heuristic",
-    "optimality_gap",
-    "read_instance",
-    "relaxation",
-    "resume",
-    "run_batch",
-    "solve",
-    "stated_constraints",
-    "suggest_queries",
-    "sweep",
-    "verify_certificate",
-    "write_html_report",
-]
+__all__ = [*sorted(_MODULES), "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -147,22 +132,11 @@ def __getattr__(name: str) -> Any:
         return installed_version()
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_modules()[name]), name)
+    value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
-
-
-@cache
-def _modules() -> dict[str, str]:
-    """Return the module of each public name, as the imports for type checkers state it."""
-    import ast
-
-    with open(__file__, "rb") as file:
-        nodes = ast.walk(ast.parse(file.read()))
-    imports = (node for node in nodes if isinstance(node, ast.ImportFrom))
-    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
 
 def __dir__() -> list[str]:

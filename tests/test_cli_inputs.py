@@ -28,7 +28,7 @@ def test_every_command_on_an_instance_reads_all_formats(name):
 def test_a_warning_is_a_line_on_standard_error(tmp_path, capsys):
     data = file(tmp_path, CSV, "points.csv")
     constraints = file(tmp_path, "# none\n", "constraints.txt")
-    InstanceOptions(1, constraints, index_column="id", drop=("class",)).read(data)
+    InstanceOptions(k=1, constraints=constraints, index_column="id", drop=("class",)).read(data)
     assert capsys.readouterr() == (
         "",
         f"warning: {constraints}: has no constraints; is it the right file?\n",

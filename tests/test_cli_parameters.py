@@ -16,7 +16,7 @@ def file(tmp_path):
 
 
 def test_all_cores_are_used_unless_something_else_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.app.cli.engine.usable_cores", lambda: 7)
+    monkeypatch.setattr("sdpbb.app.cli.options.usable_cores", lambda: 7)
     path = tmp_path / "parameters.toml"
     path.write_text("gap = 0.5\n")
     assert EngineOptions(file=str(path)).parameters().workers == 7

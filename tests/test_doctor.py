@@ -1,6 +1,5 @@
 import itertools
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -17,28 +16,22 @@ def named(facts):
 
 
 def test_facts_of_this_installation():
-    facts = installation_facts()
+    facts = list(installation_facts())
     found = named(facts)
     assert found["sdpbb"].value.startswith(installed_version())
     assert found["numpy"].value == np.__version__
     assert "usable of" in found["Cores"].value
-    assert {fact.group for fact in facts} == {"Versions", "Machine", "Compiled kernels", "Optional"}
-    assert "gurobipy" in found
-    assert "pytest" not in found
-    assert {"clarabel", "scs"} <= {*found["Conic solvers"].value.split(", ")}
+    assert {fact.group for fact in facts} == {"Versions", "Machine", "Compiled kernels"}
+    assert not {"gurobipy", "pytest"} & {*found}
 
 
 def test_what_is_missing_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cvxpy", None)
     monkeypatch.setattr(doctor, "_version", lambda name: None if name == "scs" else "1.0")
     monkeypatch.setattr(doctor, "free_mebibytes", lambda: 100.0)
-    monkeypatch.setattr(doctor, "_gurobi_problem", lambda: "no licence: none")
     found = named(installation_facts())
     assert found["scs"].problem == "scs is not installed; pip install scs"
     assert found["numpy"].problem == ""
-    assert found["Conic solvers"].value == "none without cvxpy"
     assert "only 100 MiB are free" in found["Memory"].problem
-    assert found["gurobipy"].problem.startswith("no licence")
 
 
 @pytest.mark.long

@@ -37,7 +37,7 @@ def without_zero_weights(estimator):
 
 @parametrize_with_checks([ExactConstrainedKMeans()], expected_failed_checks=without_zero_weights)
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:y has a class for every row")
+@pytest.mark.filterwarnings("ignore:y is ignored")
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -145,9 +145,7 @@ def ends_as(monkeypatch):
 
     def ends_as(**fields):
         result = Result(**fields)
-        monkeypatch.setattr(
-            "sdpbb.app.estimator.constrained_kmeans.solve", lambda *arguments: result
-        )
+        monkeypatch.setattr("sdpbb.app.estimator.solve", lambda *arguments: result)
 
     return ends_as
 
@@ -166,7 +164,7 @@ def test_interrupts(monkeypatch):
         def solve(*arguments):
             raise sdpbb.Interrupted("", Result(**fields))
 
-        monkeypatch.setattr("sdpbb.app.estimator.constrained_kmeans.solve", solve)
+        monkeypatch.setattr("sdpbb.app.estimator.solve", solve)
 
     model = ExactConstrainedKMeans(2)
     ends_by_ctrl_c(**UNKNOWN | {"termination": Termination.INTERRUPTED})
@@ -298,40 +296,15 @@ def test_distances_to_centres_and_the_score():
         model.score(points, sample_weight=np.zeros(30))
 
 
-@pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])
-def test_a_partial_y_is_known_classes(unknown):
-    points = groups(3)
-    y = [0, unknown, 1, 0, unknown, unknown, 1, unknown, unknown]
-    classes = [0, -1, 1, 0, -1, -1, 1, -1, -1]
-    model = ExactConstrainedKMeans(3).fit(points, y)
-    again = ExactConstrainedKMeans(3).fit(points, known_classes=classes)
-    assert model.labels_.tolist() == again.labels_.tolist()
-    assert model.labels_[0] == model.labels_[3] != model.labels_[2] == model.labels_[6]
-    with pytest.raises(ValueError, match="y: has unknown classes beside known_classes"):
-        ExactConstrainedKMeans(3).fit(points, y, known_classes=classes)
-    with pytest.raises(ValueError, match=r"y names 2 classes .*, but k = 1"):
-        ExactConstrainedKMeans(1).fit(points, y)
-
-
-def test_a_y_of_other_rows_is_refused():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(groups(3), index=[f"p{i}" for i in range(9)], columns=["x", "y"])
-    for wrong in ([0, 1], [0, -1], [0] * 18):
-        with pytest.raises(ValueError, match=r"y: .* classes; expected 9, one for each row of X"):
-            ExactConstrainedKMeans(3).fit(frame, wrong)
-    y = pd.Series([0, -1, 1, 0, -1, -1, 1, -1, -1], index=frame.index)
-    with pytest.raises(ValueError, match="y: has the index of X in another order"):
-        ExactConstrainedKMeans(3).fit(frame, y[::-1])
-
-
-def test_a_whole_y_is_ignored_with_one_warning():
-    points, y = groups(3), [0, 1, 2, 0, 1, 2, 0, 1, 2]
-    with pytest.warns(InstanceWarning, match="ignored; known_classes=y would make") as caught:
+def test_a_y_is_ignored_with_one_warning():
+    points, y = groups(3), [0, -1, 1, 0, -1, -1, 1, -1, -1]
+    with pytest.warns(InstanceWarning, match="y is ignored; known_classes=y would make") as caught:
         model = ExactConstrainedKMeans(3).fit(points, y)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert model.labels_.tolist() == ExactConstrainedKMeans(3).fit(points).labels_.tolist()
-    ExactConstrainedKMeans(3).fit(points, y, known_classes=y)  # no warning: it says what is meant
+    known = ExactConstrainedKMeans(3).fit(points, y, known_classes=y)  # no warning
+    assert known.labels_[0] == known.labels_[3] != known.labels_[2] == known.labels_[6]
 
 
 def test_grid_search_over_a_pipeline():
@@ -369,52 +342,3 @@ def test_pairs_of_absent_rows_are_refused_unless_dropped():
     assert model.labels_[0] != model.labels_[1]
     with pytest.raises(ParameterError, match="absent_rows = 'keep': expected 'refuse' or 'drop'"):
         ExactConstrainedKMeans(2, absent_rows="keep").fit(frame)
-
-
-def test_predictions_of_rows_by_name():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"id": list("abcd"), "x": POINTS[:, 0]})
-    model = ExactConstrainedKMeans(2, index_column="id").fit(frame)
-    new = pd.DataFrame({"id": ["u", "v"], "x": [0.0, 0.1]})
-    assert len(set(model.predict(new))) == 1
-    apart = model.predict(new, cannot_link=[("u", "v")])
-    assert len(set(apart)) == 2
-    with pytest.raises(InstanceError, match="no row has the name 'w'"):
-        model.predict(new, cannot_link=[("u", "w")])
-
-
-@given(st.integers(0, 10**9))
-@examples(80)
-def test_predictions_are_cheapest(seed):
-    """Pairs and limits are on new points."""
-    rng = np.random.default_rng(seed)
-    k, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
-    old, new = rng.normal(size=(8, 2)), rng.normal(size=(n, 2))
-    model = ExactConstrainedKMeans(k).fit(old)
-    least = None if rng.random() < 0.5 else int(rng.integers(1, 4))
-    most = None if rng.random() < 0.5 else int(rng.integers(1, n + 1))
-    drawn = rng.integers(n, size=(rng.integers(0, 5), 2)).tolist()
-    pairs = [(i, j) for i, j in drawn if i != j]
-    n_together = int(rng.integers(0, 2))
-    together, apart = pairs[:n_together], pairs[n_together:]
-    costs = ((new[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
-    best = np.inf
-    for labels in np.ndindex(*[k] * n):
-        sizes = np.bincount(labels, minlength=k)
-        keeps = all(labels[i] == labels[j] for i, j in together)
-        keeps &= all(labels[i] != labels[j] for i, j in apart)
-        keeps &= (sizes >= (least or 0)).all() and sizes.max() <= (most or n)
-        if keeps:
-            best = min(best, costs[np.arange(n), labels].sum())
-    named = {
-        "must_link": together or None,
-        "cannot_link": apart or None,
-        "min_size": least,
-        "max_size": most,
-    }
-    if best == np.inf:
-        with pytest.raises(InstanceError, match="no labels of these points satisfy"):
-            model.predict(new, **named)
-        return
-    found = model.predict(new, **named)
-    assert costs[np.arange(n), found].sum() == pytest.approx(best)

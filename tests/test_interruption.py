@@ -13,7 +13,7 @@ import pytest
 
 import sdpbb
 from sdpbb.problem.formats import write_points
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.runtime.interruption import interrupt_on_ctrl_c
 from sdpbb.search.events import Finished, Started
 from sdpbb.search.result import Termination

@@ -25,7 +25,7 @@ CASES = {
     "workbook": ("openpyxl", ["solve", "points.xlsx", "-k", "2"]),
     "parquet": ("pyarrow", ["solve", "points.parquet", "-k", "2"]),
     "feather": ("pyarrow", ["check", "points.feather", "-k", "2"]),
-    "labels": ("openpyxl", ["generate", "points.xlsx", "--pairs", "1", "--out", "out.txt"]),
+    "labels": ("openpyxl", ["gap", "points.txt", "points.xlsx"]),
 }
 
 
@@ -70,13 +70,13 @@ def test_a_missing_package_is_told_before_anything_is_computed(
     assert sorted(folder.iterdir()) == before
 
 
-def test_python_is_told_the_extra(monkeypatch):
-    from sdpbb.plots.pages import html_report
+def test_python_is_told_the_extra(monkeypatch, tmp_path):
+    from sdpbb.plots.pages import write_html_report
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     instance = Instance([[0.0], [1.0]], k=2)
     with pytest.raises(BackendUnavailable) as raised:
-        html_report(instance, None)
+        write_html_report(tmp_path / "report.html", instance, None)
     assert raised.value.extra == "plot"
 
 

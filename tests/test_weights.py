@@ -7,7 +7,7 @@ import pytest
 import sdpbb
 from heuristics.result import centres_of
 from sdpbb.plots import plot_clusters
-from sdpbb.plots.pages.clusters import _within
+from sdpbb.plots.pages import within
 from sdpbb.problem import Instance
 from sdpbb.problem.coordinates import weight_exponent
 
@@ -29,8 +29,8 @@ def test_pictures_and_reports_show_weighted_means_and_sums():
     rng = np.random.default_rng(1)
     instance = Instance(rng.normal(size=(12, 2)), 3, weights=rng.uniform(0.1, 9.0, 12))
     result = sdpbb.solve(instance)
-    within = _within(instance, result.partition)
-    assert within.sum() == pytest.approx(result.objective, rel=1e-12)
+    costs = within(instance, result.partition)
+    assert costs.sum() == pytest.approx(result.objective, rel=1e-12)
     ax = plot_clusters(instance, result.partition)
     (drawn,) = [c for c in ax.collections if c.get_label() == "means of the 3 clusters"]
     np.testing.assert_allclose(drawn.get_offsets(), centres_of(instance, result.partition.labels))

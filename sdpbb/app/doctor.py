@@ -22,12 +22,13 @@ from sdpbb.run.solver import solve
 from sdpbb.run.verification import verify_certificate
 from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.time_left import RUN_CLOCK
-from sdpbb.runtime.version import install_command, installed_version, requirements
+from sdpbb.runtime.version import installed_version, requirements
 from sdpbb.search.result import SolutionStatus
 
-EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "exact", "dask", "mpi", "gurobi")
 LITTLE_MEMORY = 1024.0
 """MiB below which runs of some hundred points may have to do without the nearest bounds."""
+SECONDS = 60.0
+"""Limit of each check; they take some two seconds together."""
 
 
 @dataclass(frozen=True)
@@ -46,74 +47,41 @@ class Fact:
     problem: str = ""
 
 
-def installation_facts() -> list[Fact]:
-    """Return the facts about this installation, group by group."""
-    groups: dict[str, Iterator[tuple[str, ...]]] = {
-        "Versions": _versions(),
-        "Machine": _machine(),
-        "Compiled kernels": _kernels(),
-        "Optional": _optional(),
-    }
-    return [Fact(group, *fact) for group, facts in groups.items() for fact in facts]
-
-
-def _versions() -> Iterator[tuple[str, ...]]:
-    yield "sdpbb", f"{installed_version()} in {Path(__file__).resolve().parents[1]}"
-    yield "Python", f"{platform.python_version()} ({sys.executable})"
-    for name in _packages():
+def installation_facts() -> Iterator[Fact]:
+    """Yield the facts about this installation, group by group."""
+    group = "Versions"
+    yield Fact(group, "sdpbb", f"{installed_version()} in {Path(__file__).resolve().parents[1]}")
+    yield Fact(group, "Python", f"{platform.python_version()} ({sys.executable})")
+    for requirement in requirements():
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
         found = _version(name)
-        yield name, found or "-", "" if found else f"{name} is not installed; pip install {name}"
+        missing = "" if found else f"{name} is not installed; pip install {name}"
+        yield Fact(group, name, found or "-", missing)
+    for machine, value, problem in _machine():
+        yield Fact("Machine", machine, value, problem)
+    group = "Compiled kernels"
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        slow = "NUMBA_DISABLE_JIT is set: kernels run as plain Python, 100 times slower; unset it"
+        yield Fact(group, "Compiler", "off", slow)
+    place = os.environ.get("NUMBA_CACHE_DIR") or "next to the source, or in the user's cache"
+    refused = "" if can_mark() else "the folder is not writable: every process compiles again"
+    yield Fact(group, "Cache", place, refused)
+    cached = ", ".join(part for part in PARTS if is_compiled(part))
+    none = "none yet (done when first needed, or by sdpbb doctor --warm)"
+    yield Fact(group, "All cached of", cached or none)
 
 
-def _machine() -> Iterator[tuple[str, ...]]:
+def _machine() -> Iterator[tuple[str, str, str]]:
     import psutil
-    from threadpoolctl import threadpool_info
 
     has_affinity = hasattr(os, "sched_getaffinity")
     usable = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    yield "System", f"{platform.system()} {platform.release()}, {platform.machine()}"
-    yield "Cores", f"{usable} usable of {os.cpu_count()}"
+    yield "System", f"{platform.system()} {platform.release()}, {platform.machine()}", ""
+    yield "Cores", f"{usable} usable of {os.cpu_count()}", ""
     free, total = free_mebibytes(), psutil.virtual_memory().total / 2**20
     little = f"only {free:.0f} MiB are free; expected {LITTLE_MEMORY:.0f} or more"
     problem = little if free < LITTLE_MEMORY else ""
     yield "Memory", f"{free / 1024:.1f} GiB free of {total / 1024:.1f}", problem
-    blas = {
-        f"{library.get('internal_api')} {library.get('version') or ''}".strip()
-        for library in threadpool_info()
-        if library.get("user_api") == "blas"
-    }
-    known = ", ".join(sorted(blas)) or "unknown to threadpoolctl"
-    yield "BLAS", f"{known}; one thread while sdpbb computes"
-
-
-def _kernels() -> Iterator[tuple[str, ...]]:
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        slow = "NUMBA_DISABLE_JIT is set: kernels run as plain Python, 100 times slower; unset it"
-        yield "Compiler", "off", slow
-    place = os.environ.get("NUMBA_CACHE_DIR") or "next to the source, or in the user's cache"
-    refused = "" if can_mark() else "the folder is not writable: every process compiles again"
-    yield "Cache", place, refused
-    cached = ", ".join(part for part in PARTS if is_compiled(part))
-    yield "All cached of", cached or "none yet (done when first needed, or by sdpbb doctor --warm)"
-
-
-def _optional() -> Iterator[tuple[str, ...]]:
-    from sdpbb.runtime.backends.conic import conic_solvers
-
-    for extra in EXTRAS:
-        for name in _packages(extra):
-            found = _version(name)
-            problem = _gurobi_problem() if found and name == "gurobipy" else ""
-            yield name, found or f"not installed; {install_command(extra)}", problem
-    try:  # the values of `--sdp-solver` beside admm
-        yield "Conic solvers", ", ".join(conic_solvers()) or "none"
-    except ImportError:  # a fact of its own says what is missing
-        yield "Conic solvers", "none without cvxpy"
-
-
-def _packages(extra: str = "") -> list[str]:
-    """Return the names of the packages of an extra; without one of those that are needed."""
-    return [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in requirements(extra)]
 
 
 def _version(name: str) -> str | None:
@@ -121,21 +89,6 @@ def _version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _gurobi_problem() -> str:
-    """Return why Gurobi cannot be used although it is installed; "" if it can."""
-    try:
-        import gurobipy
-
-        with gurobipy.Env(params={"OutputFlag": 0}):
-            return ""
-    except Exception as error:  # whatever a licence lacks
-        return f"no licence: {' '.join(str(error).split())}; nothing needs Gurobi"
-
-
-SECONDS = 60.0
-"""Limit of each check; they take some two seconds together."""
 
 
 def self_test() -> Iterator[Fact]:

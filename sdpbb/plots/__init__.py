@@ -1,4 +1,4 @@
-"""Pictures of runs and clusterings, drawn by matplotlib (the extra `plot`).
+"""Pictures of runs and clusterings, drawn by matplotlib (the extra `plot`), and pages with them.
 
 Each function draws on `ax`, or on new axes of a figure of their own, and returns the axes:
 `axes.figure.savefig(...)` writes the picture. Nothing is shown by itself, and pyplot is not used.
@@ -12,15 +12,13 @@ Each function draws on `ax`, or on new axes of a figure of their own, and return
 """
 
 from sdpbb.plots.clusters import plot_certainty, plot_clusters
+from sdpbb.plots.curves import plot_bounds, plot_sweep
 from sdpbb.plots.style import require_matplotlib
-from sdpbb.plots.sweep import plot_sweep
-from sdpbb.plots.trace import plot_bounds, plot_tree
 
 __all__ = [
     "plot_bounds",
     "plot_certainty",
     "plot_clusters",
     "plot_sweep",
-    "plot_tree",
     "require_matplotlib",
 ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +13,6 @@ from sdpbb.plots.style import (
     INK,
     MARKERS,
     MORE_COLOURS,
-    PALE,
     PAPER,
     RED,
     add_legend,
@@ -43,25 +41,8 @@ STATES = (("certain", PAPER, 0.4), ("uncertain", RED, 1.8), ("open", INK, 1.2))
 """States of points, the colour of their outline and its width."""
 
 
-class DrawnPairs(NamedTuple):
-    """Constraints of one kind.
-
-    pairs : (p, 2) row numbers
-    wrong : (p,) bool, whether they are violated, or conflict with others
-    together : whether they are must-links
-    """
-
-    name: str
-    pairs: NDArray[np.intp]
-    wrong: NDArray[np.bool_]
-    together: bool
-
-
 def plot_clusters(
-    instance: Instance,
-    labels: ArrayLike | Partition | None = None,
-    ax: Axes | None = None,
-    conflicting: Iterable[tuple[int, int]] = (),
+    instance: Instance, labels: ArrayLike | Partition, ax: Axes | None = None
 ) -> Axes:
     """Plot the points of a clustering, with the constraints.
 
@@ -69,13 +50,9 @@ def plot_clusters(
     features. Must-links are full, cannot-links dashed, violated ones in red.
 
     A cross is the mean of a cluster. Of more than `MOST_PAIRS` constraints of a kind, a sample is
-    drawn, violated ones first, and the legend says so.
+    drawn, and the legend says so.
 
-    Parameters
-    ----------
-    labels : (n,) integers, or a `Partition`; None for points and constraints alone
-    conflicting : pairs of row numbers whose constraints contradict each other, drawn in red as well
-        where there are no labels
+    labels : (n,) integers, or a `Partition`
 
     Raises
     ------
@@ -84,20 +61,28 @@ def plot_clusters(
     BackendUnavailable
         Without matplotlib.
     """
-    n, partition = instance.n_points, None
-    if labels is not None:
-        partition = labels if isinstance(labels, Partition) else Partition(np.asarray(labels))
-        if len(partition.labels) != n:
-            expected = f"expected {n}, one per point"
-            raise ParameterError(f"labels = ...: {len(partition.labels)} labels; {expected}")
-    known = np.zeros(n, np.intp) if partition is None else partition.labels
-    ax, places = _plane_axes(instance, known, ax)
-    for kind in _kinds(instance, partition, frozenset(conflicting)):
-        _draw_pairs(kind, "violated" if partition is not None else "conflicting", places, ax)
-    if partition is None:
-        _draw_points(places, (PALE, "o"), "points", n, ax)
-    else:
-        _draw_clusters(places, partition, instance.weights, ax)
+    partition = labels if isinstance(labels, Partition) else Partition(np.asarray(labels))
+    n, k = len(partition.labels), partition.n_clusters
+    if n != instance.n_points:
+        expected = f"expected {instance.n_points}, one per point"
+        raise ParameterError(f"labels = ...: {n} labels; {expected}")
+    ax, places = _plane_axes(instance, partition.labels, ax)
+    for name, pairs, together in (
+        ("must-link", instance.must_link, True),
+        ("cannot-link", instance.cannot_link, False),
+        ("soft must-link", instance.soft_must_link.pairs, True),
+        ("soft cannot-link", instance.soft_cannot_link.pairs, False),
+    ):
+        i, j = partition.labels[pairs].T
+        is_kept, style = (i == j) == together, "-" if together else DASHES
+        _draw_pairs(pairs[is_kept], name, style, places, ax)
+        _draw_pairs(pairs[~is_kept], f"violated {name}", style, places, ax, is_wrong=True)
+    for cluster in range(k):
+        members = places[partition.labels == cluster]
+        text = f"cluster {cluster} ({len(members):,})" if k <= MOST_NAMED else ""
+        _draw_points(members, look_of(cluster, k), text, n, ax)
+    means, text = partition.means(places, instance.weights), f"means of the {k} clusters"
+    _draw_points(means, (INK, "X"), text, k, ax, s=90.0, linewidths=1.0, zorder=4)
     add_legend(ax, outside=True)
     return ax
 
@@ -134,8 +119,8 @@ def plot_certainty(
     text = f"anchors of the {k} clusters"
     for cluster, anchor in enumerate(anchors.tolist()):
         look = look_of(cluster, k)
-        name = "" if cluster else text
-        _draw_points(places[[anchor]], look, name, n, ax, s=ANCHOR, edgecolors=INK, zorder=4)
+        _draw_points(places[[anchor]], look, text, n, ax, s=ANCHOR, edgecolors=INK, zorder=4)
+        text = ""
     add_legend(ax, outside=True)
     return ax
 
@@ -177,22 +162,17 @@ def plane_of(
 def principal_components(instance: Instance) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the first two principal components of the points, (n, 2), and their shares (2,).
 
-    The shares are of the variance that they explain; 0 where all points coincide.
-
-    The points are turned so that the coordinate of largest magnitude is positive in both.
+    The shares are of the variance that they explain; 0 where all points coincide. The points are
+    turned so that the coordinate of largest magnitude is positive in both.
     """
     centred = instance.centred
     unit = np.abs(centred).max() or 1.0  # no square over- or underflows
     left, values, _ = np.linalg.svd(centred / unit, full_matrices=False)
-    scores = np.zeros((instance.n_points, 2))
-    rank = min(2, len(values))
+    scores, shares, rank = np.zeros((instance.n_points, 2)), np.zeros(2), min(2, len(values))
     scores[:, :rank] = unit * left[:, :rank] * values[:rank]
     extreme = np.take_along_axis(scores, np.abs(scores).argmax(axis=0)[None], axis=0)
     scores *= np.where(extreme < 0, -1.0, 1.0)
-    shares = np.zeros(2)
-    total = (values**2).sum()
-    if total > 0:
-        shares[:rank] = values[:rank] ** 2 / total
+    shares[:rank] = values[:rank] ** 2 / ((values**2).sum() or 1.0)
     return scores, shares
 
 
@@ -210,64 +190,28 @@ def _plane_axes(
     return ax, places
 
 
-def _kinds(
-    instance: Instance, partition: Partition | None, conflicting: frozenset[tuple[int, int]]
-) -> Iterator[DrawnPairs]:
-    """Yield the constraints by kind.
-
-    Wrong are those that the partition violates, or without one, the conflicting ones.
-    """
-    for name, pairs, together in (
-        ("must-link", instance.must_link, True),
-        ("cannot-link", instance.cannot_link, False),
-        ("soft must-link", instance.soft_must_link.pairs, True),
-        ("soft cannot-link", instance.soft_cannot_link.pairs, False),
-    ):
-        if partition is None:
-            wrong = np.array([(i, j) in conflicting for i, j in pairs.tolist()], bool)
-        else:
-            label = partition.labels[pairs]
-            wrong = (label[:, 0] == label[:, 1]) != together
-        yield DrawnPairs(name, pairs, wrong, together)
-
-
-def _draw_pairs(kind: DrawnPairs, word: str, places: NDArray[np.float64], ax: Axes) -> None:
-    """Draw the pairs of one kind: the more, the fainter.
-
-    word : for the wrong ones
-    """
+def _draw_pairs(
+    pairs: NDArray[np.intp],
+    name: str,
+    style: Any,
+    places: NDArray[np.float64],
+    ax: Axes,
+    is_wrong: bool = False,
+) -> None:
+    """Draw pairs (p, 2) of one kind: the more, the fainter; violated ones in red."""
     from matplotlib.collections import LineCollection
 
-    for wrong in (False, True):
-        pairs = kind.pairs[kind.wrong == wrong]
-        if not len(pairs):
-            continue
-        drawn = pairs[:: -(-len(pairs) // MOST_PAIRS)]
-        sample = f", {len(drawn):,} drawn" if len(drawn) < len(pairs) else ""
-        name = f"{word} {kind.name}" if wrong else kind.name
-        look: dict[str, Any] = {"colors": RED, "linewidths": 1.8, "zorder": 2.5}
-        if not wrong:
-            alpha = float(np.clip(8.0 / np.sqrt(len(drawn)), 0.12, 0.6))
-            look = {"colors": INK, "linewidths": 0.9, "alpha": alpha, "zorder": 1.5}
-        style = "-" if kind.together else DASHES
-        text = f"{name} ({len(pairs):,}{sample})"
-        lines = LineCollection(list(places[drawn]), linestyles=[style], label=text, **look)
-        ax.add_collection(lines)
-
-
-def _draw_clusters(
-    places: NDArray[np.float64],
-    partition: Partition,
-    weights: NDArray[np.float64] | None,
-    ax: Axes,
-) -> None:
-    n = partition.n_clusters
-    for cluster in range(n):
-        members = places[partition.labels == cluster]
-        text = f"cluster {cluster} ({len(members):,})" if n <= MOST_NAMED else ""
-        _draw_points(members, look_of(cluster, n), text, len(places), ax)
-    means, text = partition.means(places, weights), f"means of the {n} clusters"
-    _draw_points(means, (INK, "X"), text, n, ax, s=90.0, linewidths=1.0, zorder=4)
+    if not len(pairs):
+        return
+    drawn = pairs[:: -(-len(pairs) // MOST_PAIRS)]
+    sample = f", {len(drawn):,} drawn" if len(drawn) < len(pairs) else ""
+    alpha = float(np.clip(8.0 / np.sqrt(len(drawn)), 0.12, 0.6))
+    look: dict[str, Any] = {"colors": INK, "linewidths": 0.9, "alpha": alpha, "zorder": 1.5}
+    if is_wrong:
+        look = {"colors": RED, "linewidths": 1.8, "zorder": 2.5}
+    text = f"{name} ({len(pairs):,}{sample})"
+    lines = LineCollection(list(places[drawn]), linestyles=[style], label=text, **look)
+    ax.add_collection(lines)
 
 
 def _draw_points(

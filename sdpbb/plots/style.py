@@ -116,11 +116,11 @@ def as_label(text: str) -> str:
 
 
 def svg(ax: Axes) -> bytes:
-    """Return the figure of the axes as SVG, the same bytes for the same figure."""
+    """Return the figure of the axes as SVG without a ground, the same bytes for the same figure."""
     from matplotlib import rc_context
 
     figure: Any = ax.figure
     buffer = io.BytesIO()
     with rc_context({"svg.hashsalt": "sdpbb", "svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", dpi=DPI, metadata={"Date": None})
+        figure.savefig(buffer, format="svg", dpi=DPI, metadata={"Date": None}, transparent=True)
     return buffer.getvalue()

@@ -34,7 +34,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, Unpack
@@ -47,16 +47,26 @@ from heuristics.measures import costs_of_moves
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, Partition, contract
-from sdpbb.questions.certainty_report import CertaintyReport
-from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
-from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.questions.report import SHOWN, StudyReport, figure, table_of
+from sdpbb.questions.study import (
+    Outcome,
+    Study,
+    alone,
+    decided,
+    fits_one_matrix,
+    has_long_steps,
+    look,
+    looked,
+)
 from sdpbb.run.arguments import SolveArguments, checked_clustering, stated_run
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import as_number
-from sdpbb.runtime.executors import worker
+from sdpbb.runtime.document import Document, Facts, Part, Picture, Text, Tone, Verdict
+from sdpbb.runtime.results import plain, values_of
 from sdpbb.runtime.time_left import TimeLeft
-from sdpbb.search.events import Event, Observer, Progress, ignore
-from sdpbb.search.result import Result, bound_below
+from sdpbb.runtime.values import counted
+from sdpbb.search.events import Observer, ignore
+from sdpbb.search.result import Result, bound_below, row_ids
 
 WITHIN = 0.01
 """Share of the optimum by which clusterings may cost more."""
@@ -76,6 +86,166 @@ MOST_ANCHORS = 24
 MOST_MOVES, CLUSTERS_TRIED = 2_000, 3
 
 
+CERTAIN, UNCERTAIN, OPEN = "certain", "uncertain", "open"
+LEGEND = (
+    "A point is certain if it is with the anchor of its cluster, the point nearest to its mean, in "
+    "every clustering within {share} of the best one; this is proven.\n"
+    "It is uncertain if a clustering within {share} that has it elsewhere is known.\n"
+    "Costs: what it costs at least and at most to have it elsewhere; may join: the clusters, "
+    "beside its own, that are not ruled out."
+)
+CAPTION = "Certain points are filled; uncertain ones have a red outline, open ones a dark one."
+# Cells of a row in the table, by heading.
+_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "row": lambda row: str(row["row"]),
+    "cluster": lambda row: str(row["cluster"]),
+    "state": lambda row: row["state"],
+    "costs at least": lambda row: figure(row["costs_at_least"], ".4g"),
+    "at most": lambda row: figure(row["costs_at_most"], ".4g") or "-",
+    "may join": lambda row: row["may_join"],
+}
+
+
+_NOTHING: Any = partial(np.empty, 0, np.bool_)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CertaintyReport(StudyReport):
+    """Report on the certainty of each point.
+
+    Attributes
+    ----------
+    result : of the instance. Without a clustering nothing is known of points, and arrays are empty
+    instance : the instance
+    within : the share of its cost by which clusterings may cost more
+    interrupted : whether an interrupt ended the run
+    seconds : of the whole run
+    problems : a line for each point whose run failed
+    anchors : (k,) the point of each cluster that is nearest to its mean
+    at_least, at_most : (n,) bounds on what it costs, beyond the optimum, that a point is not with
+        its anchor; inf for none known, at_least is inf where it is impossible
+    certain : (n,) whether the point is with its anchor in every clustering that costs at most
+        (1 + within) times as much as that of the result
+    uncertain : (n,) whether a clustering that cheap is known in which it is not
+    may_join : (n, k) anchors with which a point may be in such a clustering, as far as is known
+    anchors_apart : (k, k) pairs of anchors that share a cluster in no clustering that cheap
+    """
+
+    result: Result
+    instance: Instance
+    within: float
+    interrupted: bool
+    seconds: float
+    problems: tuple[str, ...] = ()
+    anchors: NDArray[np.intp] = field(default_factory=_NOTHING)
+    at_least: NDArray[np.float64] = field(default_factory=_NOTHING)
+    at_most: NDArray[np.float64] = field(default_factory=_NOTHING)
+    certain: NDArray[np.bool_] = field(default_factory=_NOTHING)
+    uncertain: NDArray[np.bool_] = field(default_factory=_NOTHING)
+    may_join: NDArray[np.bool_] = field(default_factory=_NOTHING)
+    anchors_apart: NDArray[np.bool_] = field(default_factory=_NOTHING)
+
+    title = "Certainty of points"
+    nothing = "nothing is known of points"
+    columns = ("row", "cluster", "state", "costs_at_least", "costs_at_most", "may_join")
+
+    @property
+    def labels(self) -> NDArray[np.intp]:
+        """Labels (n,) of the clustering that the report is about."""
+        assert self.result.partition is not None
+        return self.result.partition.labels
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the clustering is optimal, and the state of every point known."""
+        return self.is_solved and bool((self.certain | self.uncertain).all())
+
+    @property
+    def states(self) -> NDArray[np.str_]:
+        """State (n,) of each point: "certain", "uncertain" or "open"."""
+        return np.where(self.certain, CERTAIN, np.where(self.uncertain, UNCERTAIN, OPEN))
+
+    @property
+    def stable(self) -> NDArray[np.bool_]:
+        """True where a cluster, (k,), is the same in every clustering within the share.
+
+        It is if all of its points are certain, and no other point may join it.
+        """
+        others, k = self._others(), len(self.anchors)
+        unsure = np.bincount(self.labels[~self.certain], minlength=k)
+        apart = self.anchors_apart.sum(axis=1) == k - 1
+        return np.asarray((unsure == 0) & ~others.any(axis=0) & apart)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a flat row for each point; those that cannot be elsewhere cost nothing known."""
+        if self.result.partition is None:
+            return []
+        others = [" ".join(map(str, np.flatnonzero(row).tolist())) for row in self._others()]
+        values = (
+            row_ids(self.instance.origin, len(self.labels)),
+            *map(plain, (self.labels, self.states, self.at_least, self.at_most)),
+            np.where(self.certain, "", others).tolist(),
+        )
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        figures = ("status", "termination", "objective", "lower_bound", "gap")
+        known = () if self.result.partition is None else ("labels", "anchors", "stable")
+        return (
+            values_of(self.result, *figures)
+            | values_of(self, "within", "is_complete", "interrupted", *known)
+            | {"points": self.to_rows()}
+            | values_of(self, "problems", "seconds", "result.parameters", "result.version")
+        )
+
+    def document(self, top: int = SHOWN) -> Document:
+        """Return how many points and clusters are certain, and the points that are not.
+
+        top : rows of the table
+        """
+        name = self.instance.name
+        if self.result.partition is None:
+            return self.without_clustering(name)
+        share, n = f"{100.0 * self.within:.6g} %", len(self.labels)
+        number = int(self.certain.sum())
+        tone = Tone(f"{number} of {n} points are certain", "good" if number == n else "fair")
+        text = (
+            f"{number} of {n} points keep their cluster in every clustering that costs at most "
+            f"{share} more than the one found. This is proven."
+        )
+        parts: list[Part] = [Verdict("Status", tone, text), Facts(self.facts())]
+        parts.append(Text(LEGEND.format(share=share), "list"))
+        description = f"Points by state: {number} of {n} are certain."
+        parts.append(Picture(description, CAPTION, self._picture))
+        unsure = np.flatnonzero(~self.certain)
+        if len(unsure) and top:
+            order = unsure[np.lexsort((self.at_most[unsure], self.at_least[unsure]))]
+            rows = self.to_rows()
+            listed = [rows[i] for i in order.tolist()]
+            parts.append(table_of(listed, _CELLS, "Points that are not certain", top))
+        return Document(self.title, parts, name)
+
+    def findings(self) -> list[tuple[str, str]]:
+        facts = []
+        for state in (CERTAIN, UNCERTAIN, OPEN):
+            if number := int((self.states == state).sum()):
+                share = f"{number / len(self.labels):.1%}"
+                facts.append((state.capitalize(), f"{counted(number, 'point')} ({share})"))
+        stable = int(self.stable.sum())
+        return [*facts, ("Stable clusters", f"{stable} of {len(self.anchors)}")]
+
+    def _others(self) -> NDArray[np.bool_]:
+        others = self.may_join.copy()
+        others[np.arange(len(others)), self.labels] = False
+        return others
+
+    def _picture(self) -> Any:
+        from sdpbb.plots import plot_certainty
+
+        return plot_certainty(self.instance, self.labels, self.states, self.anchors)
+
+
 def certainty(
     instance: Any,
     within: float = WITHIN,
@@ -85,7 +255,7 @@ def certainty(
     labels: ArrayLike | None = None,
     time_limit_each: float = math.inf,
     observer: Observer = ignore,
-    on_point: Callable[[int, int], None] | None = None,
+    on_point: Callable[[int, int], None] = lambda known, left: None,
     interrupt: threading.Event | None = None,
     executor: Executor | None = None,
     **arguments: Unpack[SolveArguments],
@@ -134,8 +304,8 @@ def certainty(
     def report() -> CertaintyReport:
         result = study.solve(instance, observer, start)
         if result.partition is None:
-            is_interrupted = study.stop.is_set()
-            return CertaintyReport.of_nothing(result, instance, within, is_interrupted)
+            ended = study.stop.is_set(), study.seconds
+            return CertaintyReport(result, instance, within, *ended)
         return _Certainty(instance, parameters, result, within, on_point).report(study)
 
     return study.conduct(interrupt, report)
@@ -150,7 +320,7 @@ class _Certainty:
         parameters: SolverParameters,
         result: Result,
         within: float,
-        on_point: Callable[[int, int], None] | None,
+        on_point: Callable[[int, int], None],
     ) -> None:
         assert result.partition is not None
         assert result.objective is not None
@@ -188,6 +358,9 @@ class _Certainty:
             self._result,
             self._instance,
             self._within,
+            study.stop.is_set(),
+            study.seconds,
+            tuple(self._problems),
             anchors=self._anchors,
             at_least=np.maximum(0.0, self._least - self._upper),
             at_most=self._most - bound_below(self._lower, self._upper),
@@ -195,9 +368,6 @@ class _Certainty:
             uncertain=self._most <= self._limit,
             may_join=~apart,
             anchors_apart=apart[self._anchors],
-            interrupted=study.stop.is_set(),
-            seconds=study.seconds,
-            problems=tuple(self._problems),
         )
 
     @property
@@ -209,15 +379,13 @@ class _Certainty:
     def _left(self) -> list[int]:
         """Return a point of each block about which nothing is known, the cheapest moves first."""
         rows = self._blocks.representatives
-        unknown = ~self._certain[rows] & (self._most[rows] > self._limit)
-        rows = rows[unknown]
+        rows = rows[~self._certain[rows] & (self._most[rows] > self._limit)]
         ordered: list[int] = rows[np.argsort(self._most[rows], kind="stable")].tolist()
         return ordered
 
     def _tell(self) -> None:
-        if self._on_point is not None:
-            known = int((self._certain | (self._most <= self._limit)).sum())
-            self._on_point(known, len(self._labels) - known)
+        known = int((self._certain | (self._most <= self._limit)).sum())
+        self._on_point(known, len(self._labels) - known)
 
     def _try_moves(self) -> None:
         """Price the best feasible move of each block alone to another cluster."""
@@ -306,17 +474,14 @@ class _Certainty:
 
     def _look(self, row: int, seconds: float, stop: object) -> partial[Outcome]:
         """Return a short look at the bound with a point and its anchor apart."""
-        pair = self._parting(row)
-        return partial(looked, self._facts, pair, self._warm_start, self._above, seconds)
+        how = self._above, seconds, LOOK_STEPS, self._warm_start
+        return partial(looked, self._facts, self._parting(row), *how)
 
     def _leave(self, row: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
         """Return the run with a point and its anchor apart."""
         links = np.concatenate([self._facts.cannot_link, self._parting(row)])
         instance = replace(self._facts, cannot_link=links)
-        gap = min(self._parameters.gap, GAP)
-        limited = replace(
-            self._parameters, workers=1, dask=None, mpi=False, time_limit=seconds, gap=gap
-        )
+        limited = replace(alone(self._parameters, seconds), gap=min(self._parameters.gap, GAP))
         return partial(decided, instance, limited, self._limit, stop)
 
     def _take(self, row: int, outcome: Outcome) -> None:
@@ -351,53 +516,3 @@ def _anchors(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.i
         centre = np.average(means, axis=0, weights=weights)
         anchors[cluster] = first[blocks[((means - centre) ** 2).sum(axis=1).argmin()]]
     return anchors
-
-
-def looked(
-    facts: Instance,
-    apart: list[tuple[int, int]],
-    warm_start: Any,
-    above: float,
-    seconds: float,
-) -> Outcome:
-    """Return, as the value of an outcome, a bound with two points apart, and no clustering."""
-    end = time.monotonic() + seconds
-    parted = contract(facts, cannot_link=apart)
-    bound = look(parted, above, lambda: end - time.monotonic(), LOOK_STEPS, warm_start)
-    return Outcome((bound, None))
-
-
-class _Decided(threading.Event):
-    """Event that is set, too, while another one is."""
-
-    def __init__(self, other: threading.Event) -> None:
-        super().__init__()
-        self._other = other
-
-    def is_set(self) -> bool:
-        return super().is_set() or self._other.is_set()
-
-
-def decided(
-    instance: Instance, parameters: SolverParameters, limit: float, stop: threading.Event | None
-) -> Outcome:
-    """Solve an instance until it is known whether a clustering costs at most `limit`.
-
-    The value is the bound, inf if there is no clustering, and the labels (n,) of the best
-    clustering found, if there is one.
-    """
-    known = _Decided(worker.interrupt if stop is None else stop)
-
-    def observe(event: Event) -> None:
-        if isinstance(event, Progress) and (event.lower > limit or event.upper <= limit):
-            known.set()
-
-    outcome = solved(instance, parameters, known, observe)
-    result: Result | None = outcome.value
-    if result is None:
-        return outcome
-    labels = None if result.partition is None else result.partition.labels
-    if result.infeasibility is not None:
-        return replace(outcome, value=(math.inf, None))
-    bound = 0.0 if result.lower_bound is None else result.lower_bound
-    return replace(outcome, value=(bound, labels))

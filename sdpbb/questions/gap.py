@@ -156,14 +156,6 @@ class GapReport(Report):
 
     def document(self) -> Document:
         """Return the verdict and the figures behind it; `gap_document` has more sections."""
-        verdict = Verdict("Verdict", _TONES[self.verdict], verdict_in_words(self))
-        parts: list[Part] = [verdict, Facts(self._facts())]
-        if self.result.conflict is not None:
-            parts.append(Text(str(self.result.conflict), "verbatim"))
-        return Document("Gap of labels", parts)
-
-    def _facts(self) -> list[tuple[str, str]]:
-        """Return the figures behind the verdict, by name."""
         result, n_hidden = self.result, len(self.violations) - SHOWN
         facts = [(result.cost_name.capitalize(), f"{self.objective:.{DIGITS}g}")]
         if self.soft is not None:
@@ -181,7 +173,12 @@ class GapReport(Report):
             best = f"{result.objective:.{DIGITS}g}, {proven}proven optimal{same}"
             facts.append(("Best clustering", best))
         facts.append(("Nodes", str(result.statistics.n_nodes)))
-        return [*facts, ("Time", seconds_text(result.statistics.wall_seconds))]
+        facts.append(("Time", seconds_text(result.statistics.wall_seconds)))
+        verdict = Verdict("Verdict", _TONES[self.verdict], verdict_in_words(self))
+        parts: list[Part] = [verdict, Facts(facts)]
+        if result.conflict is not None:
+            parts.append(Text(str(result.conflict), "verbatim"))
+        return Document("Gap of labels", parts)
 
 
 def verdict_in_words(report: GapReport) -> str:
@@ -235,41 +232,33 @@ def gap_document(instance: Instance, report: GapReport, trace: Trace | None = No
 
     trace : an observer of the run, for the bounds over time and the tree; None to leave them out
     """
-    from sdpbb.plots.pages.clusters import clustering, conflict, member_lists
-    from sdpbb.plots.pages.run import proof, question, reproduction
+    from sdpbb.plots.pages import clustering, course, members, question
 
-    brief, result = report.document(), report.result
+    brief, result, given = report.document(), report.result, report.partition
     parts = [*brief.parts, question(instance, result)]
-    if result.infeasibility is not None:
-        parts.append(conflict(instance, result))
-    parts.append(clustering(instance, report.partition, "The clustering of the labels"))
+    parts.append(clustering(instance, given, "The clustering of the labels"))
     if result.partition is not None:
-        compared = [*_comparison(report.partition, result.partition)]
-        if result.partition != report.partition:
-            compared.append(member_lists(instance, result.partition))
+        compared = _comparison(given, result.partition)
+        if result.partition != given:
+            compared.append(members(instance, result.partition))
         parts.append(Section("The best clustering found", compared))
-    parts += [*proof(result, trace), reproduction(result)]
-    return Document(brief.title, parts, instance.name)
+    return Document(brief.title, [*parts, *course(result, trace)], instance.name)
 
 
 def _comparison(given: Partition, best: Partition) -> list[Part]:
-    """Return where the best clustering found differs from the labels."""
+    """Return the points that clusters of the labels and of the best clustering have in common."""
     if given == best:
         return [Text("It is the labels themselves.")]
     index = adjusted_rand_index(given.labels, best.labels)
-    text = (
-        "Rows are the clusters of the labels, columns the clusters of the best clustering. "
-        f"Entries are numbers of points. The adjusted Rand index of the two is {index:.3f}: 1 "
-        "where they are the same, about 0 where they have nothing in common."
-    )
     counts = np.zeros((given.n_clusters, best.n_clusters), np.intp)
     np.add.at(counts, (given.labels, best.labels), 1)
-    shown = counts[:MOST_CLUSTERS, :MOST_CLUSTERS]
-    columns = ["", *(f"Best {c}" for c in range(shown.shape[1]))]
-    rows = [[f"Cluster {c}", *(f"{n:,}" if n else "" for n in row)] for c, row in enumerate(shown)]
-    cut = [Text(f"Clusters from {MOST_CLUSTERS} on are left out.", "note")]
-    table = Table(columns, rows, "Points of both")
-    return [Text(text), table, *(cut if shown.shape != counts.shape else [])]
+    columns = ["", *(f"Best {c}" for c in range(best.n_clusters)[:MOST_CLUSTERS])]
+    rows = [
+        [f"Cluster {c}", *(f"{n:,}" if n else "" for n in row[:MOST_CLUSTERS])]
+        for c, row in enumerate(counts[:MOST_CLUSTERS].tolist())
+    ]
+    text = f"Points of both. The adjusted Rand index is {index:.3f}: 1 for the same clusters."
+    return [Text(text), Table(columns, rows, more=len(counts) - len(rows))]
 
 
 def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:

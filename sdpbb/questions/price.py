@@ -19,9 +19,16 @@ from scipy.spatial.distance import cdist
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, SoftViolations, contract
 from sdpbb.problem.statements import Statement, StatementKind, stated_constraints, without
-from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
 from sdpbb.questions.report import SHOWN, Entry, StudyReport, table_of
-from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.questions.study import (
+    Outcome,
+    Study,
+    alone,
+    fits_one_matrix,
+    has_long_steps,
+    look,
+    solved,
+)
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
@@ -213,7 +220,7 @@ def constraint_prices(
     k: int | None = None,
     time_limit_each: float = math.inf,
     observer: Observer = ignore,
-    on_price: Callable[[Price, int], None] | None = None,
+    on_price: Callable[[Price, int], None] = lambda price, left: None,
     interrupt: threading.Event | None = None,
     executor: Executor | None = None,
     **arguments: Unpack[SolveArguments],
@@ -260,12 +267,16 @@ def constraint_prices(
     """
     instance, parameters = stated_run(instance, k, parameters, arguments, constraint_prices)
     stated = stated_constraints(instance)
-    study = Study[Statement](
-        parameters,
-        executor,
-        time_limit_each=time_limit_each,
-    )
-    chosen = stated if constraints is None else _checked(stated, constraints)
+    study = Study[Statement](parameters, executor, time_limit_each=time_limit_each)
+    expected = "expected must-links and cannot-links of the instance"
+    if constraints is not None and not isinstance(constraints, Iterable):
+        raise ParameterError(
+            f"constraints = {constraints!r}: {expected}; the number of clusters is k="
+        )
+    chosen = tuple(dict.fromkeys(stated if constraints is None else constraints))
+    for statement in chosen:
+        if statement not in stated:
+            raise ParameterError(f"constraints = {statement}: {expected}")
 
     def report() -> PriceReport:
         result = study.solve(instance, observer)
@@ -274,22 +285,6 @@ def constraint_prices(
         return _Prices(instance, parameters, result, on_price).report(study, chosen)
 
     return study.conduct(interrupt, report)
-
-
-def _checked(
-    stated: Sequence[Statement], constraints: Iterable[Statement]
-) -> tuple[Statement, ...]:
-    """Return constraints of those that are stated, each once."""
-    expected = "expected must-links and cannot-links of the instance"
-    if not isinstance(constraints, Iterable):
-        raise ParameterError(
-            f"constraints = {constraints!r}: {expected}; the number of clusters is k="
-        )
-    chosen = tuple(dict.fromkeys(constraints))
-    for statement in chosen:
-        if statement not in stated:
-            raise ParameterError(f"constraints = {statement}: {expected}")
-    return chosen
 
 
 @dataclass(frozen=True)
@@ -331,7 +326,7 @@ def probe(
 
     # A violated must-link is a cannot-link, and the other way round.
     opposite = "cannot_link" if statement.argument.endswith("must_link") else "must_link"
-    pair: dict[str, Any] = {opposite: [(statement.rows[0], statement.rows[1])]}
+    pair: dict[str, Any] = {opposite: [statement.rows[:2]]}
     violated = contract(without(instance, statement), **pair)
     # Above upper by more than its own rounding.
     wanted = upper * (1.0 + PRECISION)
@@ -351,7 +346,7 @@ class _Prices:
         instance: Instance,
         parameters: SolverParameters,
         result: Result,
-        on_price: Callable[[Price, int], None] | None,
+        on_price: Callable[[Price, int], None],
     ) -> None:
         assert result.partition is not None
         assert result.objective is not None
@@ -377,16 +372,21 @@ class _Prices:
         is_long = has_long_steps(contraction)
         self._left = list(statements)
         for statement in statements:
-            if self._is_violated(statement):
-                self._take_violated(statement)
+            if statement.weight is not None and self._is_violated(statement):
+                cost = self._partition.cost(without(self._instance, statement))
+                lower = max(0.0, self._lower - statement.weight)
+                self._learn(statement, Without(PriceProof.VIOLATED, 0.0, cost, lower))
 
         def begin_probe(one: Statement, seconds: float, stop: object) -> partial[Outcome]:
             return partial(probe, self._instance, one, self._upper, seconds, is_bounded)
 
+        def begin(one: Statement, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
+            limited, less = alone(self._parameters, seconds), without(self._instance, one)
+            return partial(solved, less, limited, stop, start=self._partition.labels)
+
         later, by_bounds = list(self._left), is_bounded and is_long
         study.run(later, begin_probe, self._take_probe, needs_processes=by_bounds, is_short=True)
-        left = self._promising_first()
-        study.run(left, self._solve, self._take_solved, needs_processes=is_long)
+        study.run(self._promising_first(), begin, self._take_solved, needs_processes=is_long)
         prices = [self._price(statement) for statement in statements if statement in self._known]
         prices.sort(key=lambda price: (-price.lower, -price.difference, -price.upper))
         lower = bound_below(self._lower, self._upper)
@@ -398,14 +398,8 @@ class _Prices:
             gap=relative_gap(lower, self._upper),
             soft=SoftViolations.of(self._partition, self._instance),
         )
-        return PriceReport(
-            best,
-            tuple(prices),
-            unpriced=tuple(self._left),
-            interrupted=study.stop.is_set(),
-            seconds=study.seconds,
-            problems=tuple(self._problems),
-        )
+        ended = study.stop.is_set(), study.seconds, tuple(self._problems)
+        return PriceReport(best, tuple(prices), tuple(self._left), *ended)
 
     def _promising_first(self) -> list[Statement]:
         """Return the constraints left, farthest points first.
@@ -419,13 +413,6 @@ class _Prices:
         squares = cdist(points, centres_of(self._instance, labels), "sqeuclidean")
         excess = squares[np.arange(len(points)), labels] - squares.min(axis=1)
         return sorted(self._left, key=lambda one: -float(excess[list(one.rows)].max()))
-
-    def _solve(
-        self, statement: Statement, seconds: float, stop: threading.Event | None
-    ) -> partial[Outcome]:
-        limited = replace(self._parameters, workers=1, dask=None, mpi=False, time_limit=seconds)
-        instance = without(self._instance, statement)
-        return partial(solved, instance, limited, stop, start=self._partition.labels)
 
     def _take_probe(self, statement: Statement, outcome: Outcome) -> None:
         if outcome.value is not None:
@@ -451,14 +438,9 @@ class _Prices:
         cost = result.partition.cost(self._instance) if is_soft else result.objective
         if cost < self._upper and result.partition.is_feasible(self._instance):
             self._partition, self._upper = result.partition, cost
-        known = Without(
-            PriceProof.SOLVED,
-            result.statistics.wall_seconds,
-            result.objective,
-            result.lower_bound,
-            result.status is SolutionStatus.OPTIMAL,
-        )
-        self._learn(statement, known)
+        seconds, bounds = result.statistics.wall_seconds, (result.objective, result.lower_bound)
+        is_optimal = result.status is SolutionStatus.OPTIMAL
+        self._learn(statement, Without(PriceProof.SOLVED, seconds, *bounds, is_optimal))
 
     def _is_violated(self, statement: Statement) -> bool:
         """Return whether the best clustering known violates a constraint, a soft one."""
@@ -467,18 +449,10 @@ class _Prices:
             (first in others) == (statement.kind is StatementKind.SOFT_CANNOT_LINK)
         )
 
-    def _take_violated(self, statement: Statement) -> None:
-        """Learn what the best clustering known costs without a soft constraint that it violates."""
-        assert statement.weight is not None
-        cost = self._partition.cost(without(self._instance, statement))
-        lower = max(0.0, self._lower - statement.weight)
-        self._learn(statement, Without(PriceProof.VIOLATED, 0.0, cost, lower))
-
     def _learn(self, statement: Statement, known: Without) -> None:
         self._known[statement] = known
         self._left.remove(statement)
-        if self._on_price is not None:
-            self._on_price(self._price(statement), len(self._left))
+        self._on_price(self._price(statement), len(self._left))
 
     def _price(self, statement: Statement) -> Price:
         known, upper = self._known[statement], self._upper

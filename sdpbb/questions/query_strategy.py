@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,38 +194,30 @@ class Batch:
         self._group = np.arange(contraction.n_blocks)
         # Blocks that are the clusters, or one cluster: there is one clustering only.
         self._is_decided = contraction.k in (1, contraction.n_blocks)
-        self._n_pairs = 0
-
-    def __len__(self) -> int:
-        return self._n_pairs
+        self.pairs: list[ChosenPair] = []
 
     @property
     def is_full(self) -> bool:
         """True if every further answer is or may come to be implied."""
-        return self._is_decided or self._n_pairs == len(self._group) - 1
+        return self._is_decided or len(self.pairs) == len(self._group) - 1
 
     def holds(self, block: int) -> bool:
         """Return whether a pair of the batch holds the block."""
         return bool(np.count_nonzero(self._group == self._group[block]) > 1)
 
-    def add(self, i: int, j: int) -> bool:
-        """Add a pair of blocks, unless its answer is or may come to be implied; say whether."""
-        a, b = np.sort(self._group[[i, j]])
-        apart = np.sort(self._group[self._standing.contraction.cannot_link], axis=1)
-        is_apart = (apart == (a, b)).all(axis=1).any()
-        if self.is_full or a == b or is_apart or self._is_implied(i, j):
-            return False
+    def add(self, pair: ChosenPair) -> None:
+        """Add a pair of blocks, unless its answer is or may come to be implied."""
+        instance, contraction = self._standing.instance, self._standing.contraction
+        a, b = np.sort(self._group[list(pair.blocks)])
+        apart = np.sort(self._group[contraction.cannot_link], axis=1)
+        if a == b or (apart == (a, b)).all(axis=1).any():
+            return
+        pairs = contraction.representatives[[pair.blocks]]
+        answers = (contract(instance, must_link=pairs), contract(instance, cannot_link=pairs))
+        if any(isinstance(answer, Infeasibility) for answer in answers):
+            return
         self._group[self._group == b] = a
-        self._n_pairs += 1
-        return True
-
-    def _is_implied(self, i: int, j: int) -> bool:
-        """Return whether propagation finds one of the answers impossible."""
-        instance = self._standing.instance
-        first = self._standing.contraction.representatives
-        pair = [(int(first[i]), int(first[j]))]
-        answers = (contract(instance, must_link=pair), contract(instance, cannot_link=pair))
-        return any(isinstance(answer, Infeasibility) for answer in answers)
+        self.pairs.append(pair)
 
 
 def information(memberships: Memberships) -> NDArray[np.float64]:
@@ -278,8 +271,7 @@ class QueryKind(Enum):
     """Of which class a point is."""
 
 
-@dataclass(frozen=True)
-class ChosenPair:
+class ChosenPair(NamedTuple):
     """Pair of blocks to ask about.
 
     kind : what is asked
@@ -313,7 +305,6 @@ def chosen_pairs(
     if batch.is_full:
         return []
     exploring = math.floor(EXPLORING * q + rng.random())
-    chosen: list[ChosenPair] = []
     stages = (
         (_between_clusters(standing, memberships), exploring),
         (_of_points(standing, memberships, batch, rng), q),
@@ -322,11 +313,10 @@ def chosen_pairs(
     )
     for candidates, until in stages:
         for pair in candidates:
-            if len(batch) >= until or batch.is_full:
+            if len(batch.pairs) >= until or batch.is_full:
                 break
-            if batch.add(*pair.blocks):
-                chosen.append(pair)
-    return chosen
+            batch.add(pair)
+    return batch.pairs
 
 
 def chosen_blocks(
@@ -352,7 +342,6 @@ def chosen_blocks(
     others = _by_falling(scores, rng)
     # Blocks whose cluster is certain have its class.
     others = others[~is_known[others] & (scores[others] > 0.0) & ~np.isin(others, first)]
-    chosen = np.concatenate([first, others])[:q].tolist()
     return [
         ChosenPair(
             QueryKind.CLASS,
@@ -360,7 +349,7 @@ def chosen_blocks(
             float(scores[block]),
             float(memberships[block, likeliest[block]]),
         )
-        for block in chosen
+        for block in np.concatenate([first, others])[:q].tolist()
     ]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from sdpbb.runtime.document import Document, Table, Text, Tone, Verdict
-from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.document import Document, Table, Text, Tone, Verdict, plain_text
 from sdpbb.runtime.results import Reported, Tabular, values_of
 from sdpbb.runtime.values import percent_up, rounded_down, seconds_text, shortened
 from sdpbb.search.result import Result, SolutionStatus

@@ -20,6 +20,9 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from threadpoolctl import threadpool_limits
+
+from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import (
     BackendFailure,
     BackendUnavailable,
@@ -27,14 +30,17 @@ from sdpbb.errors import (
     InstanceError,
     ParameterError,
 )
+from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
+from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task, TaskExecutor
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.interruption import interruptible
-from sdpbb.search.events import Compiling, Observer, ignore
+from sdpbb.runtime.time_left import TimeLeft
+from sdpbb.search.events import Compiling, Event, Observer, Progress, ignore
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -317,6 +323,11 @@ def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:
         return _failed(Failure.FAILED, f"internal error: {type(error).__name__}: {error}")
 
 
+def alone(parameters: SolverParameters, seconds: float) -> SolverParameters:
+    """Return the parameters of a job that has one process for so many seconds."""
+    return replace(parameters, workers=1, dask=None, mpi=False, time_limit=seconds)
+
+
 def _failed(failure: Failure, message: str) -> Outcome:
     return Outcome(failure=failure, message=" ".join(message.split()))
 
@@ -362,3 +373,91 @@ def solved(
         if error.result is None:
             raise
         return Outcome(error.result, message=str(error))
+
+
+def fits_one_matrix(contraction: Contraction, parameters: SolverParameters) -> bool:
+    """Return whether each worker can bound all blocks at once, and soon: runs need no subsets."""
+    n_blocks, has_limits = contraction.n_blocks, contraction.has_limits
+    needed = parameters.workers * bounding_method("sdp").mebibytes(contraction)
+    is_large = parameters.decomposition.is_large(n_blocks, has_limits)
+    return not is_large and needed <= free_mebibytes()
+
+
+def has_long_steps(contraction: Contraction) -> bool:
+    """Return whether a step of the bound takes so long that it belongs in another process."""
+    return contraction.n_blocks > bounding_method("sdp").most_blocks_here
+
+
+def look(
+    contraction: Contraction | Infeasibility,
+    above: float,
+    time_left: TimeLeft,
+    n_steps: int,
+    warm_start: Any = None,
+) -> float:
+    """Return a lower bound that n_steps evaluations prove, or fewer if they come to `above`.
+
+    It is inf if there is no clustering, and -inf if there are too few blocks for the bound.
+
+    warm_start : dual values of a similar contraction, or None
+    """
+    if isinstance(contraction, Infeasibility):
+        return math.inf
+    if contraction.n_blocks <= contraction.k:  # the engine counts
+        return -math.inf
+    with threadpool_limits(1):
+        run = bounding_method("sdp").start(contraction, warm_start)
+        for _ in range(n_steps):
+            progress = run.advance(above, time_left)
+            if progress.bound.value >= above or progress.stalled or time_left() <= 0:
+                break
+    return progress.bound.value
+
+
+def looked(
+    instance: Instance,
+    apart: list[tuple[int, int]],
+    above: float,
+    seconds: float,
+    n_steps: int,
+    warm_start: Any,
+) -> Outcome:
+    """Return, as the value of an outcome, the bound of a look with pairs apart, and None."""
+    end = time.monotonic() + seconds
+    parted = contract(instance, cannot_link=apart)
+    return Outcome((look(parted, above, lambda: end - time.monotonic(), n_steps, warm_start), None))
+
+
+class _Decided(threading.Event):
+    """Event that is set, too, while another one is."""
+
+    def __init__(self, other: threading.Event) -> None:
+        super().__init__()
+        self._other = other
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._other.is_set()
+
+
+def decided(
+    instance: Instance, parameters: SolverParameters, limit: float, stop: threading.Event | None
+) -> Outcome:
+    """Solve an instance until it is known whether a clustering costs at most `limit`.
+
+    The value is the bound, inf if there is no clustering, and the labels (n,) of the best
+    clustering found, if there is one.
+    """
+    known = _Decided(worker.interrupt if stop is None else stop)
+
+    def observe(event: Event) -> None:
+        if isinstance(event, Progress) and (event.lower > limit or event.upper <= limit):
+            known.set()
+
+    outcome = solved(instance, parameters, known, observe)
+    result: Result | None = outcome.value
+    if result is None:
+        return outcome
+    if result.infeasibility is not None:
+        return replace(outcome, value=(math.inf, None))
+    labels = None if result.partition is None else result.partition.labels
+    return replace(outcome, value=(result.lower_bound or 0.0, labels))

@@ -29,6 +29,7 @@ from sdpbb.questions.query_strategy import (
 )
 from sdpbb.questions.report import Entry, Report, table_of
 from sdpbb.run.arguments import checked_clustering
+from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.document import Document, Facts, Part, Tone, Verdict
 from sdpbb.runtime.results import Tabular, keys_of
 from sdpbb.runtime.values import counted, csv_text
@@ -155,7 +156,12 @@ class QueryReport(Report, Tabular):
         belongs in the field `class`, and rows without an answer are of an unknown class.
         """
         if self.ask == "classes":
-            return self._form_of_classes()
+            origin, rows = self.instance.origin, []
+            if (known := origin.known_classes) is not None:
+                for i in np.flatnonzero(known.numbers >= 0).tolist():
+                    rows.append({"row": origin.row(i), "class": known.names[known.numbers[i]]})
+            rows += [{"row": query.names[0], "class": ""} for query in self.queries]
+            return csv_text(("row", "class"), rows)
         if not self.queries:
             return f"# {self.note}\n"
         lines = [
@@ -169,15 +175,6 @@ class QueryReport(Report, Tabular):
             reason = query.reason.replace("\n", " ")
             lines.append(f"{UNANSWERED} {first} {second}  # {reason}")
         return "\n".join(lines) + "\n"
-
-    def _form_of_classes(self) -> str:
-        origin = self.instance.origin
-        rows, known = [], origin.known_classes
-        if known is not None:
-            for i in np.flatnonzero(known.numbers >= 0).tolist():
-                rows.append({"row": origin.row(i), "class": known.names[known.numbers[i]]})
-        rows += [{"row": query.names[0], "class": ""} for query in self.queries]
-        return csv_text(("row", "class"), rows)
 
     def document(self) -> Document:
         """Return what to ask about, with the reasons."""
@@ -260,7 +257,14 @@ def suggest_queries(
         or the time is too short.
     """
     instance = instance_of(instance, k, arguments, suggest_queries)
-    _check(q, ask, seed, time_limit)
+    for name, value, least in (("q", q, 1), ("seed", seed, 0)):
+        number = as_integer(value)
+        if number is None or number < least:
+            raise ParameterError(f"{name} = {value!r}: expected an integer >= {least}")
+    if ask not in get_args(Ask):
+        raise ParameterError(f"ask = {ask!r}: expected 'pairs' or 'classes'")
+    if not time_limit > 0:
+        raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
     with threadpool_limits(1):  # see `sdpbb.run.run`
         given = None
         if clustering is not None:
@@ -283,46 +287,23 @@ def suggest_queries(
     )
 
 
-def _check(q: int, ask: str, seed: int, time_limit: float) -> None:
-    for name, value, least in (("q", q, 1), ("seed", seed, 0)):
-        is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not is_integer or value < least:
-            raise ParameterError(f"{name} = {value!r}: expected an integer >= {least}")
-    if ask not in get_args(Ask):
-        raise ParameterError(f"ask = {ask!r}: expected 'pairs' or 'classes'")
-    if not time_limit > 0:
-        raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
-
-
 def _query(standing: Standing, shares: Memberships, pair: ChosenPair) -> Query:
     contraction = standing.contraction
-    i, j = (int(contraction.representatives[block]) for block in pair.blocks)
-    first, second = (int(standing.labels[block]) for block in pair.blocks)
+    i, j = contraction.representatives[list(pair.blocks)].tolist()
+    first, second = standing.labels[list(pair.blocks)].tolist()
     names = standing.instance.origin.row(i), standing.instance.origin.row(j)
-    return Query(
-        rows=(i, j),
-        names=names,
-        clusters=(first, second),
-        kind=pair.kind,
-        score=pair.score,
-        likely_together=pair.likely,
-        reason=_reason(names, (first, second), pair, shares),
-    )
-
-
-def _reason(
-    names: tuple[str, str], clusters: tuple[int, int], pair: ChosenPair, shares: Memberships
-) -> str:
     if pair.kind is QueryKind.CLUSTERS:
-        return (
-            f"{names[0]} and {names[1]} stand for clusters {clusters[0]} and {clusters[1]}, "
-            "which are not known to be apart"
+        reason = (
+            f"{names[0]} and {names[1]} stand for clusters {first} and {second}, which are not "
+            "known to be apart"
         )
-    if pair.kind is QueryKind.REST:
-        return "nothing says yet whether they belong together"
-    if pair.blocks[0] == pair.blocks[1]:
-        return f"{names[0]} stands for cluster {clusters[0]}, of which no class is known"
-    own = shares[pair.blocks[0]]
-    likeliest = [c for c in np.argsort(-own, kind="stable").tolist() if own[c] >= WORTH_NAMING]
-    listed = " or ".join(f"{cluster} ({100 * own[cluster]:.0f} %)" for cluster in likeliest[:3])
-    return f"{names[0]} is of cluster {listed}; {names[1]} stands for {clusters[1]}"
+    elif pair.kind is QueryKind.REST:
+        reason = "nothing says yet whether they belong together"
+    elif i == j:
+        reason = f"{names[0]} stands for cluster {first}, of which no class is known"
+    else:
+        own = shares[pair.blocks[0]]
+        likely = [c for c in np.argsort(-own, kind="stable").tolist() if own[c] >= WORTH_NAMING]
+        listed = " or ".join(f"{cluster} ({100 * own[cluster]:.0f} %)" for cluster in likely[:3])
+        reason = f"{names[0]} is of cluster {listed}; {names[1]} stands for {second}"
+    return Query((i, j), names, (first, second), pair.kind, pair.score, pair.likely, reason)

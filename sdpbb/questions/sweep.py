@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
+import fnmatch
 import io
 import math
-import numbers
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -21,17 +20,16 @@ from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Origin, Partition
 from sdpbb.problem.checks import OF_ONE_K
-from sdpbb.problem.files.labels import encoded
 from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
 from sdpbb.questions.study import Outcome, Study, solved
-from sdpbb.questions.study_folder import StudyFolder, open_folder
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.archive.stored import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
+from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Text, Tone, Verdict
-from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.files import FilePath, name_problem, shown_path
 from sdpbb.runtime.results import Tabular, keys_of, values_of
 from sdpbb.runtime.values import percent_up, seconds_text, shortened
 from sdpbb.search.events import Observer, ignore
@@ -42,12 +40,8 @@ if TYPE_CHECKING:
 
 # Parameters that do not decide what a result means.
 MAY_CHANGE = ("time_limit", "node_limit", "memory_limit", "workers", "dask", "mpi")
-# Files of a sweep in its folder.
-TABLE, VALUES, LABELS = "sweep.csv", "sweep.json", "labels.csv"
 # Significant digits of costs; letters of the sizes of clusters in a row of the table.
 DIGITS, LONGEST_SIZES = 8, 40
-PROVEN = ("k", "status", "objective", "lower_bound", "gap")
-TOOK = ("result.statistics.n_nodes", "result.statistics.wall_seconds", "message")
 NOTE = (
     "Each cost is proven optimal for its k, up to its gap. This does not prove which k is right: "
     "costs usually fall with every cluster added, even if the data have no clusters."
@@ -89,9 +83,10 @@ class SweepEntry(Entry):
     message: str = ""
 
     fields = (
-        *PROVEN,
+        *("k", "status", "objective", "lower_bound", "gap"),
         *("decrease:decrease.0", "decrease_lower:decrease.1", "decrease_upper:decrease.2"),
-        *("silhouette", "agreement", "sizes:sizes_text", *TOOK),
+        *("silhouette", "agreement", "sizes:sizes_text"),
+        *("result.statistics.n_nodes", "result.statistics.wall_seconds", "message"),
     )
 
     @property
@@ -144,10 +139,6 @@ class SweepEntry(Entry):
     def sizes_text(self) -> str:
         """The sizes as text: "61 50 39"."""
         return " ".join(map(str, self.sizes))
-
-    def to_line(self) -> dict[str, Any]:
-        """Return plain values on the run of this k alone: the line of `results.jsonl`."""
-        return values_of(self, *PROVEN, *TOOK)
 
     def __str__(self) -> str:
         return f"k = {self.k}: {self.message or self.result}"
@@ -267,7 +258,7 @@ def sweep(
     resume: bool = False,
     certificates: bool = False,
     observer: Observer = ignore,
-    on_entry: Callable[[SweepEntry, int], None] | None = None,
+    on_entry: Callable[[SweepEntry, int], None] = lambda entry, left: None,
     interrupt: threading.Event | None = None,
     executor: Executor | None = None,
     **arguments: Unpack[SolveArguments],
@@ -286,9 +277,8 @@ def sweep(
         processes of their own; what is left of them is for each run. time_limit is for the whole
         sweep
     time_limit_each : seconds for each k, > 0
-    folder : for checkpoints (`k3.checkpoint`), certificates (`k3.cert`), `results.jsonl`, which has
-        a row for each k as soon as it has ended, and in the end `sweep.csv`, `sweep.json` and
-        `labels.csv`; made if it is not there. None: no files are written
+    folder : for checkpoints (`k3.checkpoint`) and certificates (`k3.cert`); made if it is not
+        there. None: no files are written
     resume : whether the folder may hold a sweep, which is resumed: what is proven is kept,
         what limits have stopped continues from its state
     certificates : whether each run leaves a proof in the folder
@@ -319,7 +309,15 @@ def sweep(
         raise InstanceError(OF_ONE_K)
     k = None if isinstance(instance, Instance) else wanted[-1]
     instance, parameters = stated_run(instance, k, parameters, arguments, sweep)
-    _check(instance, wanted[-1], folder, resume, certificates)
+    if wanted[-1] > instance.n_points:
+        raise InstanceError(
+            f"k = {wanted[-1]}; expected at most {instance.n_points}, the number of points"
+        )
+    if instance.sizes is not None:
+        raise InstanceError(OF_ONE_K)
+    for name, value in (("resume", resume), ("certificates", certificates)):
+        if value and folder is None:
+            raise ParameterError(f"{name} = True: expected a folder for the files of the sweep")
     require_integer_solver(parameters.search.milp_solver)
     study = Study[int](
         parameters,
@@ -327,14 +325,9 @@ def sweep(
         time_limit_each=time_limit_each,
         name_of=lambda k: f"k = {k}",
     )
-    with ExitStack() as block:
-        opened = None
-        if folder is not None:
-            files = open_folder(folder, resume, dict, others=checkpoint_of("*"))
-            opened = block.enter_context(files)
-        run = _Sweep(instance, wanted, parameters, opened, certificates, observer, on_entry)
-        run.check_checkpoints()
-        return study.conduct(interrupt, lambda: run.report(study))
+    run = _Sweep(instance, wanted, parameters, folder, certificates, observer, on_entry)
+    run.prepare_folder(resume)
+    return study.conduct(interrupt, lambda: run.report(study))
 
 
 def _integers(ks: Iterable[int]) -> list[int]:
@@ -345,28 +338,9 @@ def _integers(ks: Iterable[int]) -> list[int]:
     if not given:
         raise ParameterError("ks = []: expected at least one number of clusters")
     for k in given:
-        if isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 1:
+        if (as_integer(k) or 0) < 1:
             raise ParameterError(f"ks = {k!r}: expected integers >= 1")
     return sorted({int(k) for k in given})
-
-
-def _check(
-    instance: Instance, most: int, folder: FilePath | None, resume: bool, certificates: bool
-) -> None:
-    if most > instance.n_points:
-        raise InstanceError(
-            f"k = {most}; expected at most {instance.n_points}, the number of points"
-        )
-    if instance.sizes is not None:
-        raise InstanceError(OF_ONE_K)
-    for name, value in (("resume", resume), ("certificates", certificates)):
-        if value and folder is None:
-            raise ParameterError(f"{name} = True: expected a folder for the files of the sweep")
-
-
-def checkpoint_of(k: int | str) -> str:
-    """Return the name of the checkpoint of k in the folder of a sweep."""
-    return f"k{k}.checkpoint"
 
 
 class _Sweep:
@@ -377,40 +351,53 @@ class _Sweep:
         instance: Instance,
         ks: list[int],
         parameters: SolverParameters,
-        folder: StudyFolder[dict[str, Any]] | None,
+        folder: FilePath | None,
         certificates: bool,
         observer: Observer,
-        on_entry: Callable[[SweepEntry, int], None] | None,
+        on_entry: Callable[[SweepEntry, int], None],
     ) -> None:
-        self._instance, self._ks, self._folder = instance, ks, folder
+        self._instance, self._ks = instance, ks
+        self._folder = None if folder is None else os.fspath(folder)
         workers_each = parameters.workers // min(parameters.workers, len(ks))
         self._parameters = replace(parameters, workers=workers_each, dask=None, mpi=False)
         self._certificates, self._observer, self._on_entry = certificates, observer, on_entry
         self._found: dict[int, SweepEntry] = {}
 
-    def check_checkpoints(self) -> None:
-        """Check that the checkpoints in the folder are of these runs."""
+    def prepare_folder(self, resume: bool) -> None:
+        """Make the folder; refuse it if it holds a sweep, or another one than this if resumed."""
+        if self._folder is None:
+            return
+        if problem := name_problem(self._folder):
+            raise InstanceError(problem)
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+        except OSError as error:
+            reason = f"could not be written ({error.strerror or error})"
+            raise InstanceError(
+                f"{shown_path(self._folder)}: {reason}; expected a folder"
+            ) from None
+        held = sorted(fnmatch.filter(os.listdir(self._folder), "k*.checkpoint"))
+        if held and not resume:
+            raise InstanceError(
+                f"{shown_path(os.path.join(self._folder, held[0]))}: holds results already; resume "
+                "with --resume (resume=True), or give a new folder"
+            )
         for k in self._ks:
-            path = self._file(checkpoint_of(k))
+            path = self._file(f"k{k}.checkpoint")
             if path is not None and os.path.exists(path):
                 instance = replace(self._instance, k=k)
                 check_checkpoint(path, instance, self._parameters, self._certificates)
 
     def report(self, study: Study[int]) -> SweepReport:
-        """Run every k that there is time for; return what is known, and write it to the folder."""
+        """Run every k that there is time for; return what is known."""
         study.run(self._ks, self._begin, self._take)
         entries = tuple(self._entries())
         left = tuple(k for k in self._ks if k not in self._found)
         origin = self._instance.origin
-        report = SweepReport(entries, left, study.stop.is_set(), study.seconds, origin)
-        if self._folder is not None:
-            self._folder.write(TABLE, report.to_csv())
-            self._folder.write(VALUES, report.to_json())
-            self._folder.write(LABELS, encoded(report.labels_csv(), origin))
-        return report
+        return SweepReport(entries, left, study.stop.is_set(), study.seconds, origin)
 
     def _file(self, name: str) -> str | None:
-        return None if self._folder is None else self._folder.file(name)
+        return None if self._folder is None else os.path.join(self._folder, name)
 
     def _begin(self, k: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
         return partial(
@@ -420,7 +407,7 @@ class _Sweep:
             stop,
             # Nobody observes other processes.
             self._observer if stop is not None else ignore,
-            checkpoint=self._file(checkpoint_of(k)),
+            checkpoint=self._file(f"k{k}.checkpoint"),
             certificate=self._file(f"k{k}.cert") if self._certificates else None,
         )
 
@@ -432,10 +419,7 @@ class _Sweep:
             if result.infeasibility is not None:
                 message = f"infeasible: {result.infeasibility}"
         entry = self._found[k] = SweepEntry(k, result, bound, message=message)
-        if self._folder is not None:
-            self._folder.append(entry.to_line())
-        if self._on_entry is not None:
-            self._on_entry(entry, len(self._ks) - len(self._found))
+        self._on_entry(entry, len(self._ks) - len(self._found))
 
     def _entries(self) -> Iterator[SweepEntry]:
         """Yield what is known of each k, in ascending order, compared with the k before it."""

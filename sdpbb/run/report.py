@@ -14,8 +14,8 @@ import sys
 from typing import TextIO
 
 from sdpbb.problem import Instance
+from sdpbb.runtime.document import plain_text
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.rendering import plain_text
 from sdpbb.runtime.values import counted, percent_up, rounded_down
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import (

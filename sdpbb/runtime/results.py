@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sdpbb.runtime.document import Document
-from sdpbb.runtime.rendering import notebook_html, plain_text
+from sdpbb.runtime.document import Document, notebook_html, plain_text
 from sdpbb.runtime.values import csv_text, json_text, pandas_module
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import re
 import threading
 import time
 from dataclasses import replace
@@ -12,7 +11,9 @@ import pytest
 
 from sdpbb.errors import ParameterError
 from sdpbb.questions.batch.batch import BatchParameters, run_batch
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
+from sdpbb.questions.study import JobPutBack
+from sdpbb.search.events import Compiling
 from tests.studies import misbehaving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by signals")
@@ -55,24 +56,40 @@ def done(events):
 
 
 def test_each_job_is_a_row(run, tmp_path):
-    actions = ("fine-1", "bad", "exits", "hang", "limited", "infeasible", "fine-2")
+    actions = (
+        *("fine-1", "bad", "internal", "once", "worse", "exits"),
+        *("hang", "limited", "infeasible", "fine-2"),
+    )
     result, events = run(*actions, time_limit=0.5)
-    assert {row.name: row.status.value for row in result.rows} == {
-        "fine-1": "optimal",
-        "bad": "bad_input",
-        "exits": "crashed",
-        "hang": "timed_out",
-        "limited": "feasible",
-        "infeasible": "infeasible",
-        "fine-2": "optimal",
+    assert {row.name: (row.status.value, row.message, row.attempts) for row in result.rows} == {
+        "fine-1": ("optimal", "", 1),
+        "bad": ("bad_input", "it is bad", 1),
+        "internal": ("failed", "internal error: ZeroDivisionError: a b", 1),
+        "once": ("optimal", "", 2),
+        "worse": (
+            "crashed",
+            "worker process was ended by SIGKILL (by somebody, or by the system if memory ran "
+            "out); on retry: ended with exit status 3: the reason",
+            2,
+        ),
+        "exits": ("crashed", "worker process ended with exit status 3: the reason, both times", 2),
+        "hang": (
+            "timed_out",
+            "did not end within 0.3 s after its time limit of 0.5 s, and was killed",
+            1,
+        ),
+        "limited": ("feasible", "", 1),
+        "infeasible": ("infeasible", "no way", 1),
+        "fine-2": ("optimal", "", 1),
     }
     assert [row.name for row in result.rows] == list(actions)
     rows = {row.name: row for row in result.rows}
     assert {name for name, row in rows.items() if row.succeeded} == {
-        *("fine-1", "infeasible", "fine-2")
+        *("fine-1", "once", "infeasible", "fine-2")
     }
-    assert (rows["exits"].attempts, rows["fine-1"].attempts) == (2, 1)
-    assert rows["bad"].message == "it is bad"
+    put_back = [str(event) for event in events if isinstance(event, JobPutBack)]
+    assert len(put_back) == 3
+    assert any(text.startswith("once: worker process was ended by SIGKILL") for text in put_back)
     out = tmp_path / "out"
     lines = (out / "results.jsonl").read_text().splitlines()
     assert {row["name"]: row for row in map(json.loads, lines)} == {
@@ -81,10 +98,17 @@ def test_each_job_is_a_row(run, tmp_path):
     with open(out / "results.csv", newline="") as file:
         assert [row["name"] for row in csv.DictReader(file)] == list(actions)
     assert (out / "labels" / "fine-1.csv").read_text() == "id,cluster\n0,0\n1,1\n2,1\n"
-    assert sorted(os.listdir(out / "labels")) == ["fine-1.csv", "fine-2.csv", "limited.csv"]
+    assert sorted(os.listdir(out / "labels")) == [
+        *("fine-1.csv", "fine-2.csv", "limited.csv", "once.csv")
+    ]
     assert (rows["fine-1"].labels, rows["infeasible"].labels) == ("labels/fine-1.csv", None)
-    assert re.search(r"^ *exits .*crashed", (out / "summary.txt").read_text(), re.M)
-    assert [event[1] for event in events if isinstance(event, tuple)] == [*range(6, -1, -1)]
+    assert [event[1] for event in events if isinstance(event, tuple)] == [*range(9, -1, -1)]
+
+
+def test_the_observer_hears_of_compilation(run, monkeypatch):
+    assert Compiling() not in run("fine")[1]
+    monkeypatch.setattr("sdpbb.questions.study.prepare", misbehaving.prepare_slowly)
+    assert run("fine", resume=True, gap=0.5)[1].count(Compiling()) == 1
 
 
 def test_resume_does_what_has_no_answer_again(run, tmp_path):
@@ -109,10 +133,10 @@ def test_resume_does_what_has_changed_again(run, tmp_path):
 
 def test_nothing_to_do_writes_the_tables(run, tmp_path):
     run("fine")
-    (tmp_path / "out" / "summary.txt").unlink()
+    (tmp_path / "out" / "results.csv").unlink()
     result, events = run("fine", resume=True)
     assert (result.succeeded, done(events)) == (True, [])
-    assert (tmp_path / "out" / "summary.txt").exists()
+    assert (tmp_path / "out" / "results.csv").exists()
 
 
 def test_labels_of_before_do_not_outlive_their_row(run, tmp_path):
@@ -138,7 +162,7 @@ def test_interrupted_jobs_are_to_be_done_again(run, tmp_path, monkeypatch):
     assert (result.interrupted, result.n_missing) == (True, 1)
     assert [row.was_interrupted for row in result.rows] == [False, True]
     assert [left for _, left in events] == [2, 2]
-    assert "Not done" in (tmp_path / "out" / "summary.txt").read_text()
+    assert "Not done" in str(result)
     _, events = run("fine", "fine-later", resume=True)
     assert done(events) == ["fine-later"]
 

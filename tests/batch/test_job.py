@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import ParameterError
-from sdpbb.questions.batch.job import KEYS, LONGEST_NAME, Job
+from sdpbb.questions.batch.manifest import KEYS, LONGEST_NAME, Job
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.runtime.declaration import Parameters, declared_values
 from sdpbb.runtime.reading import Reading

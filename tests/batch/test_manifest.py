@@ -3,9 +3,7 @@ import os
 import pytest
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.questions.batch.job import Job
-from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.study_folder import StudyError as BatchError
+from sdpbb.questions.batch.manifest import BatchError, Job, read_manifest
 from sdpbb.run.parameters import SolverParameters
 
 TOML = """
@@ -24,12 +22,6 @@ name = "{parent}.{stem}.{constraints}"
 time_limit = 5
 k = 2
 """
-CSV = """data,constraints,name,k,gap,time_limit,one_based,drop
-
-iris.txt,,,,,60,,
- wine.txt , sets/wine/a.txt ,5,3,1e-6,,TRUE,class; x
-*.txt,,all-{stem},,,,,
-"""
 
 
 @pytest.fixture
@@ -43,8 +35,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def read(folder, text, suffix="toml", **overrides):
-    path = folder / f"m.{suffix}"
+def read(folder, text, **overrides):
+    path = folder / "m.toml"
     path.write_text(text)
     return read_manifest(path, overrides)
 
@@ -53,12 +45,12 @@ def job(data, name, **values):
     return Job.from_keys({"data": data, "name": name, **values})
 
 
-def message(folder, text, suffix="toml"):
+def message(folder, text):
     with pytest.raises(BatchError) as caught:
-        read(folder, text, suffix)
+        read(folder, text)
     text = str(caught.value)
     assert "\n" not in text
-    return text.removeprefix(str(folder / f"m.{suffix}"))
+    return text.removeprefix(str(folder / "m.toml"))
 
 
 def test_toml(folder):
@@ -73,24 +65,6 @@ def test_toml(folder):
     assert jobs == [
         job(f"{root}/iris.txt", "iris", time_limit=60.0),
         *(with_set("iris", "a"), with_set("iris", "b"), with_set("wine", "a")),
-    ]
-
-
-def test_csv(folder):
-    root = str(folder)
-    assert read(folder, CSV, "csv") == [
-        job(f"{root}/iris.txt", "iris", time_limit=60.0),
-        job(
-            f"{root}/wine.txt",
-            "5",
-            k=3,
-            constraints=f"{root}/sets/wine/a.txt",
-            one_based=True,
-            drop=("class", "x"),
-            gap=1e-6,
-        ),
-        Job(f"{root}/iris.txt", "all-iris"),
-        Job(f"{root}/wine.txt", "all-wine"),
     ]
 
 
@@ -116,10 +90,6 @@ def test_any_parameter_of_the_engine_is_a_key(folder):
     assert (iris.sdp.solver, iris.sdp.max_iterations, iris.search.fixing) == ("scs", 300, False)
     assert (wine.sdp.solver, wine.sdp.max_iterations, wine.search.fixing) == ("admm", 300, True)
     assert wine.decomposition.smallest == 50
-    text = "data,sdp.max_iterations,search.fixing\niris.txt,300,false\nwine.txt,,\n"
-    iris, wine = (job.parameters for job in read(folder, text, "csv"))
-    assert (iris.sdp.max_iterations, iris.search.fixing) == (300, False)
-    assert wine == SolverParameters()
 
 
 def test_what_is_said_beside_the_manifest_takes_precedence(folder):
@@ -216,6 +186,10 @@ BAD_TOML = [
         "[[instance]]\ndata='x'\nname = 'a/b'",
         ": [[instance]] 1: name = 'a/b': expected a valid file name, without / or \\",
     ),
+    (
+        f"[[instance]]\ndata='{'x' * 5000}*'",
+        f": [[instance]] 1: data = '{'x' * 55}...'; expected the",
+    ),
     ('[[instance]]\ndata="a\\u0000b"', ": [[instance]] 1: data = 'a\\x00b'; expected the name of"),
 ]
 
@@ -223,23 +197,6 @@ BAD_TOML = [
 @pytest.mark.parametrize(("text", "expected"), BAD_TOML)
 def test_what_is_wrong_with_toml(folder, text, expected):
     assert message(folder, text).startswith(expected)
-
-
-BAD_CSV = [
-    ("", ": has no instance; expected at least one, with its data"),
-    ("name,k\nx,3\n", ":2: no data; expected the path of a file, or a pattern"),
-    ("data,tme_limit\n", ":1: unknown key 'tme_limit'; did you mean time_limit?"),
-    (f"data\n{'x' * 5000}*\n", f":2: data = '{'x' * 55}...'; expected the name of a file"),
-    ("data,k,k\nx,3,3\n", ":1: k twice; expected each key once"),
-    ("data,k\nx,3\n\ny\n", ":4: 1 fields; expected 2, as in the heading"),
-    ("data,k\nx,three\n", ":2: k = 'three': expected an integer >= 1, or None"),
-    ('data,k\n"x"y,3\n', ":2: ',' expected after '\"'; expected CSV"),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), BAD_CSV)
-def test_what_is_wrong_with_csv(folder, text, expected):
-    assert message(folder, text, "csv").startswith(expected)
 
 
 def test_a_pattern_that_matches_nothing_is_wrong(folder):
@@ -263,20 +220,22 @@ def test_two_instances_of_one_name_are_wrong(folder):
         f": [[instance]] 2: a second instance is called 'iris', after one of {first}: "
         f"[[instance]] 1; {advice}"
     )
-    text = message(folder, "data\nsets/*/a.txt\n", "csv")
-    assert text.startswith(f":2: a second instance is called 'a', after one of itself; {advice}")
+    text = message(folder, '[[instance]]\ndata = "sets/*/a.txt"')
+    assert text.startswith(
+        f": [[instance]] 1: a second instance is called 'a', after one of itself; {advice}"
+    )
 
 
-@pytest.mark.parametrize("name", ["m.json", "m", "toml"])
+@pytest.mark.parametrize("name", ["m.csv", "m", "toml"])
 def test_other_kinds_of_files_are_refused(name):
-    with pytest.raises(BatchError, match=r"expected a manifest whose name ends in .toml or .csv"):
+    with pytest.raises(BatchError, match=r"expected a manifest whose name ends in .toml"):
         read_manifest(name)
 
 
 def test_what_is_no_text_file_is_told_as_such(tmp_path):
-    (tmp_path / "m.csv").write_bytes(b"\xe9")
+    (tmp_path / "e.toml").write_bytes(b"\xe9")
     (tmp_path / "d.toml").mkdir()
-    named = {"m.toml": "there is no such file", "m.csv": "is not UTF-8", "d.toml": "is a folder"}
+    named = {"m.toml": "there is no such file", "e.toml": "is not UTF-8", "d.toml": "is a folder"}
     for name, message in named.items():
         with pytest.raises(InstanceError, match=f"{name}: {message}"):
             read_manifest(tmp_path / name)

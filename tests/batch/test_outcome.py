@@ -1,19 +1,12 @@
 """Rows of a batch and what they come to: statuses, settlement, counts, means, summaries."""
 
 import json
-import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sdpbb.questions.batch.job import Job
-from sdpbb.questions.batch.outcome import (
-    BatchResult,
-    Row,
-    shifted_geometric_mean,
-)
+from sdpbb.questions.batch.manifest import Job
+from sdpbb.questions.batch.outcome import BatchResult, Row
 from sdpbb.questions.study import Failure
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.batch.rows import failed, infeasible, interrupted, limited, row
@@ -61,13 +54,6 @@ def test_rows_settle_their_job_unless_a_limit_is_higher(name):
         assert not other.settles(JOB)
 
 
-@given(st.lists(st.floats(0.0, 1e6), min_size=1), st.floats(0.1, 100.0))
-def test_the_mean_lies_between_the_least_and_the_largest(values, shift):
-    mean = shifted_geometric_mean(values, shift)
-    slack = 1e-9 * (max(values) + shift)
-    assert min(values) - slack <= mean <= max(values) + slack
-
-
 def test_what_counts_as_what():
     assert ALL.counts == {
         SolutionStatus.OPTIMAL: 1,
@@ -78,9 +64,6 @@ def test_what_counts_as_what():
     lists = (ALL.answered, ALL.stopped, ALL.failed)
     assert ["".join(one.name for one in rows) for rows in lists] == ["ab", "c", "d"]
     assert ALL.n_missing == 1
-    assert ALL.mean_seconds == pytest.approx(3.0)  # (4 1 16)^(1/3) - 1
-    assert ALL.mean_nodes == pytest.approx((20 * 10 * 80) ** (1 / 3) - 10)
-    assert math.isnan(BatchResult((), 0, 1.0).mean_nodes)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +84,6 @@ def test_the_summary_says_it_all():
     lines = [" ".join(line.split()) for line in str(ALL).splitlines()]
     assert lines[0] == "Status 2 of 5 instances are proven"
     assert "Not done 1; --resume continues with them" in lines
-    assert "Means 3.000 s, 15.20 nodes (geometric, shifted by 1 s and 10 nodes)" in lines
     assert lines[lines.index("Failed:") + 2] == "d crashed its process died"
     # The bound is rounded down.
     stopped = lines[lines.index("Stopped:") + 2]

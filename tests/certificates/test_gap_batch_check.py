@@ -1,15 +1,17 @@
 """Certificates of gaps, of batches, and of constraints that contradict each other."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import CertificateError, ParameterError
-from sdpbb.problem.formats import write_points
+from sdpbb.errors import CertificateError, InstanceWarning, ParameterError
+from sdpbb.problem.formats import read_instance, write_points
 from sdpbb.questions.batch.batch import BatchParameters, run_batch
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from tests.any_instance import ForbiddenSets
 from tests.certificates.test_constrained import CONSTRAINED
 from tests.enumeration import clusterings, feasible_clusterings, optimum
@@ -114,3 +116,16 @@ def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch
     value = evaluate(job, str(files / "a.cert")).value
     assert (value["status"], value["certificate"]) == ("optimal", False)
     assert "a.cert: could not be written" in value["message"]
+
+
+def test_warnings_on_an_instance_are_told_in_the_row(files, monkeypatch):
+    from sdpbb.questions.batch.batch import evaluate
+
+    def read(*args, **kwargs):
+        warnings.warn("it looks odd", InstanceWarning, stacklevel=1)
+        warnings.warn("a library is old", DeprecationWarning, stacklevel=1)
+        return read_instance(*args, **kwargs)
+
+    monkeypatch.setattr("sdpbb.problem.formats.read_instance", read)
+    value = evaluate(Job(str(files / "points.txt"), "a"), None).value
+    assert (value["status"], value["message"]) == ("optimal", "it looks odd")

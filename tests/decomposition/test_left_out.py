@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdpbb.plots.pages import html_report
+from sdpbb.plots.pages import page, run_document
 from sdpbb.problem import Instance
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.report import IGNORED_BY_SUBSETS, ignored_by_subsets, summary
@@ -42,5 +42,7 @@ def test_results_say_it_wherever_they_are_shown():
     assert result.notes == (IGNORED_BY_SUBSETS,)
     assert result.to_row()["notes"] == IGNORED_BY_SUBSETS
     assert f"{'Note':<15} {IGNORED_BY_SUBSETS}" in summary(result).splitlines()
-    assert "bounds of subsets ignore" in html_report(Instance(points, 3, min_size=38), result)
+    assert "bounds of subsets ignore" in page(
+        run_document(Instance(points, 3, min_size=38), result)
+    )
     assert "Note" not in summary(replace(result, notes=()))

@@ -18,7 +18,7 @@ from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from sdpbb.questions.batch.batch import run_batch
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors import given

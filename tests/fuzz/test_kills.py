@@ -25,7 +25,7 @@ from sdpbb.problem.formats import (
     write_constraints,
     write_points,
 )
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.run.checkpoint import RunState, read_checkpoint, write_checkpoint
 from sdpbb.run.solver import solve
 from sdpbb.run.verification import verify_certificate
@@ -46,7 +46,7 @@ SCRIPT = """
 import os
 import signal
 
-import sdpbb.questions.study_folder as study_folder
+import sdpbb.questions.batch.folder as batch_folder
 import sdpbb.run.checkpoint
 import sdpbb.runtime.files
 import sdpbb.search.loop
@@ -97,9 +97,9 @@ def stepping(function):
     return stepped
 
 
-opened = study_folder.StudyFolder.__init__
+opened = batch_folder.BatchFolder.__init__
 sdpbb.runtime.files.open = lambda *arguments, **named: Dying(open(*arguments, **named))
-study_folder.StudyFolder.__init__ = lambda self, path, rows, file, *rest: opened(
+batch_folder.BatchFolder.__init__ = lambda self, path, rows, file, *rest: opened(
     self, path, rows, Dying(file), *rest
 )
 os.replace = stepping(os.replace)
@@ -243,16 +243,17 @@ def test_runs_whose_workers_are_killed_prove_nothing_wrong(tmp_path_factory, tru
 
 def batch_of(folder: Path, rng: np.random.Generator, number: int) -> Path:
     """A manifest of small instances with pairs, some of them contradictory."""
-    lines = ["data,constraints,k,bounding,gap"]
+    lines = ["[defaults]", "gap = 1e-6"]
     for at in range(number):
         instance = random_instance(rng, n_max=9, n_min=2)
         write_points(folder / f"{at}.txt", instance.points)
         pairs = Constraints(must_link=instance.must_link, cannot_link=instance.cannot_link)
         write_constraints(folder / f"{at}.lines", pairs)
         bounding = ("sdp", "colgen", "hybrid")[rng.integers(3)]
-        lines.append(f"{at}.txt,{at}.lines,{instance.k},{bounding},1e-6")
-    (folder / "batch.csv").write_text("\n".join(lines) + "\n")
-    return folder / "batch.csv"
+        lines += ["[[instance]]", f"data = '{at}.txt'", f"constraints = '{at}.lines'"]
+        lines += [f"k = {instance.k}", f"bounding = '{bounding}'"]
+    (folder / "batch.toml").write_text("\n".join(lines) + "\n")
+    return folder / "batch.toml"
 
 
 def rows_of(out: Path) -> dict[str, dict]:

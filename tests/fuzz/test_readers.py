@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
+from sdpbb.questions.batch.folder import open_folder
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import Row
-from sdpbb.questions.study_folder import open_folder
 from sdpbb.run.checkpoint import read_checkpoint
 from tests.fuzz import valid_files as files
 from tests.fuzz.mutations import mutate, reseal
@@ -88,7 +87,7 @@ def rows(path: Path, rng: np.random.Generator) -> None:
     folder = path.parent / "study"
     folder.mkdir(exist_ok=True)
     shutil.copy(path, folder / "results.jsonl")
-    with open_folder(folder, bool(rng.random() < 0.9), Row.from_dict):
+    with open_folder(folder, bool(rng.random() < 0.9)):
         pass
 
 
@@ -126,7 +125,6 @@ READERS = {
     ),
     "instance": Reader(".txt", instance, lambda _: [*files.PC_SOS_SDP, *files.CCCG]),
     "manifest toml": Reader(".toml", manifest, lambda _: files.MANIFEST_TOML),
-    "manifest csv": Reader(".csv", manifest, lambda _: files.MANIFEST_CSV),
     "checkpoint": Reader(
         "", lambda path, _: read_checkpoint(path), lambda p: [*files.checkpoints(p)]
     ),

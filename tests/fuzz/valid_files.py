@@ -69,10 +69,6 @@ MANIFEST_TOML = [
     b'[[instance]]\ndata = "*.txt"\nconstraints = "{stem}*.txt"\nname = "{parent}.{stem}"\nk = 2\n',
     b'[[instance]]\ndata = "a.csv"\ndrop = ["class"]\nk = 3\ngap = 1e-6\nbounding = "sdp"\n',
 ]
-MANIFEST_CSV = [
-    b"data,constraints,name,k,gap,time_limit,one_based,drop\na.txt,,w,3,1e-6,60,TRUE,class; x\n"
-    b"*.txt,,all-{stem},,,,,\n",
-]
 
 
 def npy(array: np.ndarray) -> bytes:

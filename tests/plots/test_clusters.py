@@ -47,17 +47,6 @@ def test_violated_constraints_are_red_and_the_others_are_not():
         assert is_dashed == ("cannot-link" in name)
 
 
-def test_conflicting_constraints_are_red_without_labels():
-    drawn = collections(plot_clusters(INSTANCE, conflicting=[(0, 1), (0, 4)]))
-    assert set(drawn) == {
-        "points",
-        "must-link (1)",
-        "conflicting must-link (1)",
-        "cannot-link (1)",
-        "conflicting cannot-link (1)",
-    }
-
-
 def test_soft_constraints_are_drawn_too():
     instance = Instance(POINTS, 2, soft_must_link=[(0, 2, 0.5)], soft_cannot_link=[(0, 3, 0.5)])
     drawn = collections(plot_clusters(instance, LABELS))
@@ -68,7 +57,7 @@ def test_of_many_constraints_a_sample_is_drawn_and_said():
     n = 120
     points = np.random.default_rng(0).normal(size=(n, 2))
     pairs = [(i, j) for i in range(n) for j in range(i)]
-    drawn = collections(plot_clusters(Instance(points, 3, cannot_link=pairs)))
+    drawn = collections(plot_clusters(Instance(points, 3, cannot_link=pairs), range(n)))
     (name,) = [name for name in drawn if name.startswith("cannot-link")]
     n_drawn = len(drawn[name].get_segments())
     assert len(pairs) / 4 - 1 < n_drawn <= MOST_PAIRS
@@ -117,7 +106,7 @@ def test_no_direction_has_more_variance_than_the_first_component(seed, unit):
 
 def test_the_axes_say_how_much_they_explain():
     points = np.array([[0.0, 0, 0], [2, 0, 0], [1, 1, 0], [1, -1, 0]]) * [2, 1, 1]
-    ax = plot_clusters(Instance(points, 2))
+    ax = plot_clusters(Instance(points, 2), [0, 0, 1, 1])
     assert ax.get_xlabel() == "First principal component (80.0% of the variance)"
     assert ax.get_ylabel() == "Second (20.0% of the variance)"
 

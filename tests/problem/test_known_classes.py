@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.problem.known_classes import KnownClasses
+from sdpbb.runtime.document import plain_text
 from sdpbb.runtime.reading import Reading
-from sdpbb.runtime.rendering import plain_text
 from tests.examples import examples
 
 POINTS = [[0.0], [0.1], [5.0], [5.1], [9.0]]

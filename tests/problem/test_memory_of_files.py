@@ -12,7 +12,7 @@ import pytest
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance, read_points
 from sdpbb.questions.batch.batch import evaluate
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.questions.study import isolated
 from sdpbb.runtime.executors.memory import within_free_memory
 
@@ -72,7 +72,6 @@ def test_text_that_unfolds_to_more_than_the_memory_is_one_line(run, tmp_path, fr
     for command, line in (
         (["solve", few, "-k", 2, "--constraints", data], b"ML 0 1\n"),
         (["gap", few, data, "-k", 2], b"1\n"),
-        (["generate", data, "--pairs", 1, "--out", tmp_path / "pairs.txt"], b"1,2,"),
         (["solve", data, "-k", 2], b"1,2\n"),
     ):
         with gzip.open(data, "wb", compresslevel=1) as file:

@@ -11,7 +11,7 @@ from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.textfile import shown
-from sdpbb.questions.batch.job import KEYS
+from sdpbb.questions.batch.manifest import KEYS
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.reading import Reading, ReadingArguments
 

@@ -58,7 +58,7 @@ def act(path):
 
 
 def evaluate(job, certificate):
-    """Stand in for `batch.evaluation.evaluate`."""
+    """Stand in for `batch.evaluate`."""
     return act(job.data)
 
 
@@ -108,10 +108,6 @@ def exits(path):
     os._exit(3)
 
 
-def segfault(path):
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
 def once(path):
     """Its first worker is killed."""
     if not path.exists():
@@ -144,6 +140,6 @@ ACTIONS = {
     action.__name__: action
     for action in (
         *(fine, limited, infeasible, bad, backend, memory, internal),
-        *(exits, segfault, once, worse, hang, waits),
+        *(exits, once, worse, hang, waits),
     )
 }

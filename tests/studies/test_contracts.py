@@ -13,7 +13,7 @@ import sdpbb
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.questions.study import Outcome
 from tests.studies import misbehaving
 

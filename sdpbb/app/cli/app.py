@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from cyclopts import App, CycloptsError
 
-from sdpbb.app.cli.exits import DEBUG, EPILOGUE, ExitCode, fail, one_line_errors
+from sdpbb.app.cli.exits import EPILOGUE, ExitCode, fail, one_line_errors
 from sdpbb.app.cli.options import OPTIONS
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.version import installed_version
 
-MODULES = {"resume": "solve"}
+MODULES = {
+    "resume": "solve",
+    **dict.fromkeys(("price", "certainty", "sweep"), "studies"),
+    "parameters": "doctor",
+}
 """Modules of commands that are not in a module of their own name."""
 COMMANDS = (
-    "solve",
-    "resume",
-    "heuristic",
-    "gap",
-    "batch",
-    "check",
-    "price",
-    "certainty",
-    "sweep",
-    "verify",
-    "generate",
-    "suggest",
-    "parameters",
-    "doctor",
+    *("solve", "resume", "heuristic", "gap", "batch", "check", "price", "certainty", "sweep"),
+    *("verify", "suggest", "parameters", "doctor"),
 )
 """Commands in the order of the help text, each in a module of its name, or in one of `MODULES`."""
 
 HELP = ("-h", "--help")
-OPTION_DEBUG = "--debug"
 
 
 def application() -> App:
@@ -53,8 +43,7 @@ def application() -> App:
     for position, name in enumerate(COMMANDS):
         module = MODULES.get(name, name)
         app.command(f"sdpbb.app.cli.{module}:{name}", name=name, sort_key=position)
-    app.command(App(OPTION_DEBUG, help="Show where an internal error happened (any command)."))
-    for option in ("--help", "--version", OPTION_DEBUG):
+    for option in ("--help", "--version"):
         app[option].group = OPTIONS
     return app
 
@@ -65,11 +54,8 @@ def main() -> None:
         # A file name that the terminal's encoding lacks must not end a run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    arguments = [word for word in sys.argv[1:] if word != OPTION_DEBUG]
-    if len(arguments) < len(sys.argv) - 1:
-        os.environ[DEBUG] = "1"
     with one_line_errors():
-        sys.exit(_call(application(), arguments))
+        sys.exit(_call(application(), sys.argv[1:]))
 
 
 def _call(app: App, arguments: list[str]) -> ExitCode | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
 from sdpbb.app.cli.exits import ExitCode, ForgivingStream, study_exit_code
-from sdpbb.app.cli.outputs import Outputs, Running
+from sdpbb.app.cli.outputs import PageOutputs, Running
 from sdpbb.questions.batch.batch import BatchParameters
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.interruption import finish_on_signal
@@ -24,8 +24,8 @@ Manifest = Annotated[
     str,
     options.argument(
         "MANIFEST",
-        help="The instances: TOML with [defaults] and a table [[instance]] for each, or CSV with "
-        "a heading. Keys: data, constraints (paths or patterns, relative to MANIFEST), name, k, "
+        help="The instances: TOML with [defaults] and a table [[instance]] for each. Keys: "
+        "data, constraints (paths or patterns, relative to MANIFEST), name, k, "
         f"{', '.join(own_declarations(Reading))}, and any parameter that "
         "'sdpbb parameters' prints: gap, time_limit, sdp.solver.",
     ),
@@ -36,7 +36,7 @@ Folder = Annotated[
         "--out",
         metavar="DIR",
         help="Folder for the results: results.jsonl (one row at the end of each instance), "
-        "results.csv, summary.txt, labels/NAME.csv, certificates/NAME.cert.",
+        "results.csv, labels/NAME.csv, certificates/NAME.cert.",
     ),
 ]
 ParametersFile = Annotated[
@@ -60,13 +60,6 @@ class BatchOptions(options.StatedOptions):
     """Parameters of the batch itself."""
 
 
-@options.grouped
-class BatchOutputs(Outputs):
-    """The result as JSON, and as a page."""
-
-    labels: options.Absent = None
-
-
 def batch(
     manifest: Manifest,
     /,
@@ -75,7 +68,7 @@ def batch(
     own: BatchOptions = BatchOptions(),
     engine: JobOptions = JobOptions(),
     parameters_file: ParametersFile = None,
-    outputs: BatchOutputs = BatchOutputs(),
+    outputs: PageOutputs = PageOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Solve every instance of MANIFEST, each in isolation.
@@ -114,5 +107,5 @@ def batch(
             on_row=lambda row, left: current.tell(f"{row}; {left} to go"),
         )
         current.tell(f"\n{result}")
-        outputs.write(result, quiet)
+        outputs.write(result, outputs.page(result.document))
     return study_exit_code(result.interrupted, result.failed, result.succeeded)

@@ -7,16 +7,15 @@ from typing import Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, say
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import CertifiedOutputs
+from sdpbb.app.cli.outputs import PageOutputs, check_certificate
 from sdpbb.errors import CertificateError
 from sdpbb.runtime.files import shown_path
 
 
 @options.grouped
-class CheckOutputs(CertifiedOutputs):
+class CheckOutputs(PageOutputs):
     """Output files of a check."""
 
-    labels: options.Absent = None
     certificate: Annotated[
         str | None,
         options.option(
@@ -43,6 +42,7 @@ def check(
     If they are contradictory, name a few constraints that already contradict each other. At least
     one of these is wrong.
     """
+    check_certificate(outputs.certificate)
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, quiet)
 
@@ -60,7 +60,7 @@ def check(
         problem = f"{shown_path(certificate)}: not written, as the constraints {can}"
     if not quiet:
         outputs.tell(str(report))
-    outputs.write(report, quiet)
+    outputs.write(report, outputs.page(report.document))
     if problem is not None:
         say(problem)
     if report.is_feasible is None:

@@ -1,21 +1,23 @@
-"""The command `sdpbb doctor`."""
+"""The commands `sdpbb doctor` and `sdpbb parameters`: this installation, and what can be set."""
 
 from __future__ import annotations
 
+import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode
-from sdpbb.app.cli.outputs import JsonOutput, Outputs
+from sdpbb.app.cli.outputs import Outputs
+from sdpbb.errors import ParameterError
 
 if TYPE_CHECKING:
     from sdpbb.app.doctor import Fact
+    from sdpbb.run.parameters import SolverParameters
 
-
-# Columns of the names of facts.
-NAMES = 20
+# Columns of the names of facts, and of the text on a parameter.
+NAMES, WIDTH = 20, 92
 COMPILING = "  (compiling kernels, once per machine and version; up to a minute)"
 
 
@@ -33,7 +35,7 @@ def doctor(
         bool,
         options.flag("--test", negative="--no-test", help="Run the self-test.", default="test"),
     ] = True,
-    outputs: JsonOutput = JsonOutput(),
+    outputs: Outputs = Outputs(),
 ) -> ExitCode:
     """Report what this installation has and lacks, and test its proofs.
 
@@ -44,16 +46,14 @@ def doctor(
     from sdpbb.app.doctor import installation_facts, self_test
     from sdpbb.runtime.jit import clock_stopped_by_compiler
 
-    log = Outputs(json=outputs.json)
     if warm:
-        _warm(log)
-    facts = _told(log, installation_facts())
-    with clock_stopped_by_compiler(lambda: log.tell(COMPILING)):
-        checks = _told(log, self_test() if test else ())
+        _warm(outputs)
+    facts = _told(outputs, installation_facts())
+    with clock_stopped_by_compiler(lambda: outputs.tell(COMPILING)):
+        checks = _told(outputs, self_test() if test else ())
     problems = [f"{fact.name}: {fact.problem}" for fact in (*facts, *checks) if fact.problem]
-    log.tell("\n" + "\n".join(problems or ["Nothing is wrong."]))
-    values = {"facts": facts, "self_test": checks, "problems": problems}
-    outputs.write(values, quiet=True)
+    outputs.tell("\n" + "\n".join(problems or ["Nothing is wrong."]))
+    outputs.write({"facts": facts, "self_test": checks, "problems": problems})
     return ExitCode.UNANSWERED if problems else ExitCode.FOUND
 
 
@@ -81,3 +81,45 @@ def _told(log: Outputs, facts: Iterable[Fact]) -> list[Fact]:
         log.tell(f" {'!' if fact.problem else ' '} {fact.name:<{NAMES}}  {fact.value}")
         told.append(fact)
     return told
+
+
+def parameters(
+    prefix: Annotated[
+        str,
+        options.argument(
+            "PREFIX",
+            help="Print only parameters whose names start with PREFIX, such as decomposition.",
+        ),
+    ] = "",
+    /,
+    *,
+    file: options.ParametersFile = None,
+    toml: Annotated[
+        bool, options.flag("--toml", help="Print all parameters as TOML, for --parameters FILE.")
+    ] = False,
+) -> ExitCode:
+    """Print all parameters of the engine: value, default, domain, meaning and reason."""
+    from sdpbb.app.cli.engine import read_parameters
+    from sdpbb.run.parameters import SolverParameters
+
+    values = SolverParameters() if file is None else read_parameters(file)[0]
+    if toml and prefix:
+        raise ParameterError(f"--toml prints all parameters; expected no PREFIX ({prefix})")
+    text = values.to_toml() if toml else "\n".join(_lines(values, prefix))
+    if not text:
+        raise ParameterError(f"PREFIX {prefix!r}: no parameter starts with it")
+    Outputs().tell(text.rstrip())
+    return ExitCode.FOUND
+
+
+def _lines(parameters: SolverParameters, prefix: str) -> Iterator[str]:
+    from sdpbb.runtime.declaration import Parameters, declared_values
+
+    for declaration, value in declared_values(parameters):
+        if isinstance(value, Parameters) or not declaration.path.startswith(prefix):
+            continue
+        yield f"{declaration.path} = {value}"
+        domain = f"Default: {declaration.default}. Expected: {declaration.expected}."
+        for text in (declaration.help, declaration.reason, domain):
+            yield from textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ")
+        yield ""

@@ -6,39 +6,25 @@ import math
 from functools import partial
 from typing import Annotated, Any
 
-from sdpbb.app.cli.options import (
-    LIMITS,
-    ParametersFile,
-    StatedOptions,
-    declared_options,
-    grouped,
-    option,
-    usable_cores,
-)
+from sdpbb.app.cli import options
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 
-engine_options = partial(declared_options, SolverParameters, short_names=SHORT_NAMES)
+engine_options = partial(options.declared_options, SolverParameters, short_names=SHORT_NAMES)
 """Decorator of a class of options that state parameters of the engine, by name."""
 
 OF_EVERY_RUN = (
-    "gap",
-    "time_limit",
-    "node_limit",
-    "memory_limit",
-    "seed",
-    "bounding",
-    "sdp_solver",
-    "milp_solver",
+    *("gap", "time_limit", "node_limit", "memory_limit", "seed", "bounding"),
+    *("sdp_solver", "milp_solver"),
 )
 """Parameters that are options of a single run, of a sweep, and of a batch."""
 
 
-@grouped
-class EngineFile(StatedOptions):
+@options.grouped
+class EngineFile(options.StatedOptions):
     """A file of parameters of the engine."""
 
-    file: ParametersFile = None
+    file: options.ParametersFile = None
 
     def parameters(self) -> SolverParameters:
         """Return the parameters of a run: of the file, and of the options, which take precedence.
@@ -52,16 +38,16 @@ class EngineFile(StatedOptions):
         ParameterError
             If the value of an option is outside of its domain.
         """
-        options, parameters, named = self.stated(), SolverParameters(), frozenset[str]()
-        if (file := options.pop("file", None)) is not None:
+        stated, parameters, named = self.stated(), SolverParameters(), frozenset[str]()
+        if (file := stated.pop("file", None)) is not None:
             parameters, named = read_parameters(file)
-        changes = {SHORT_NAMES.get(name, name): value for name, value in options.items()}
+        changes = {SHORT_NAMES.get(name, name): value for name, value in stated.items()}
         if "dask" in changes or changes.get("mpi"):
             changes.setdefault("workers", 1)
         elif "workers" in changes:
             changes |= {"dask": None, "mpi": False}
         elif not named & {"workers", "dask", "mpi"}:
-            changes["workers"] = usable_cores()
+            changes["workers"] = options.usable_cores()
         return parameters.updated(changes)
 
 
@@ -70,21 +56,21 @@ class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
 
 
-@grouped
+@options.grouped
 class StudyFile(EngineFile):
     """A file of parameters, and what holds for the jobs of a study, such as one for each k."""
 
     time_limit_each: Annotated[
         float | None,
-        option(
+        options.option(
             metavar="S",
             help="Spend at most S seconds on each k, constraint or point.",
-            group=LIMITS,
+            group=options.LIMITS,
         ),
     ] = None
     workers: Annotated[
         int | None,
-        option(
+        options.option(
             metavar="N",
             default="number of cores",
             help="Number of k, constraints or points to work on at the same time.",

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn, TextIO
@@ -74,10 +75,6 @@ def discard(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-# In the environment, "1" stands for --debug.
-DEBUG = "SDPBB_DEBUG"
-
-
 class ExitCode(IntEnum):
     """Exit status of a command."""
 
@@ -106,7 +103,7 @@ EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
     ExitCode.INFEASIBLE: "proven that no clustering satisfies the constraints",
     ExitCode.BACKEND_FAILURE: "a solver, the worker processes, the Dask cluster or MPI failed",
-    ExitCode.INTERNAL_ERROR: "internal error; --debug shows where",
+    ExitCode.INTERNAL_ERROR: "internal error, with its traceback: please report it",
     ExitCode.INTERRUPTED: "interrupted: results so far are saved (second Ctrl-C: exit immediately)",
     ExitCode.TERMINATED: "terminated (SIGTERM): results so far are saved",
 }
@@ -163,7 +160,10 @@ def study_exit_code(
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn exceptions into one line on standard error and an exit status."""
+    """Turn exceptions into one line on standard error and an exit status.
+
+    An internal error has its traceback before the line.
+    """
     try:
         yield
     except FileInUse as error:
@@ -177,12 +177,9 @@ def one_line_errors() -> Iterator[None]:
     except Exception as error:
         detail = " ".join(str(error).split())
         # The certificate of a run that has ended: a disk is full, say.
-        if isinstance(error, CertificateError) and isinstance(
-            error.__cause__, (OSError, MemoryError)
-        ):
+        of_file = isinstance(error, CertificateError) and error.__cause__
+        if isinstance(of_file, (OSError, MemoryError)):
             fail(ExitCode.BAD_INPUT, detail)
-        if os.environ.get(DEBUG) == "1":
-            raise
         if isinstance(error, BackendUnavailable) and error.extra:
             fail(ExitCode.USAGE, detail)
         if isinstance(error, (BackendFailure, BackendUnavailable)):
@@ -191,11 +188,9 @@ def one_line_errors() -> Iterator[None]:
             discard(sys.stdout)
             file = shown_path(error.filename) if error.filename else "standard output"
             fail(ExitCode.BAD_INPUT, f"{file}: {error.strerror or detail}")
+        say(traceback.format_exc())
         kind = "" if isinstance(error, SdpbbError) else f"{type(error).__name__}: "
-        fail(
-            ExitCode.INTERNAL_ERROR,
-            f"internal error: {kind}{detail} (--debug shows where; please report it)",
-        )
+        fail(ExitCode.INTERNAL_ERROR, f"internal error: {kind}{detail} (please report it)")
 
 
 def of_option(

@@ -77,12 +77,13 @@ def gap(
         best = report.result.partition
         labels = None if best is None else best.labels
 
-        def page() -> Document:
+        def document() -> Document:
             from sdpbb.questions.gap import gap_document
 
             return gap_document(instance, report, trace)
 
-        outputs.write(report, quiet, labels, instance.origin, document=page)
+        files = outputs.labelling(labels, instance.origin, quiet)
+        outputs.write(report, *files, outputs.page(document))
     if failure is not None:
         raise failure
     if outputs.certificate is not None and not report.is_comparable and not quiet:

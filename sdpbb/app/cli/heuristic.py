@@ -15,7 +15,7 @@ from heuristics.result import HeuristicResult
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, interrupted, of_option
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import Outputs, import_engine, running
+from sdpbb.app.cli.outputs import LabelOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.runtime.document import Document, Facts
@@ -55,7 +55,7 @@ def run(
             "--option",
             "-o",
             metavar="NAME=VALUE",
-            help="Set a parameter of the method, such as n_starts=10. May be repeated.",
+            help="Set a parameter of the method, such as n_starts=10.",
         ),
     ] = None,
     truth: Annotated[
@@ -67,14 +67,7 @@ def run(
         ),
     ] = None,
     column: options.LabelsColumn = None,
-    silhouette: Annotated[
-        bool,
-        options.flag(
-            "--silhouette",
-            help="Print the mean silhouette (of a sample if there are more than 20,000 points).",
-        ),
-    ] = False,
-    outputs: Outputs = Outputs(),
+    outputs: LabelOutputs = LabelOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Search for a clustering of the points in DATA, without a proof.
@@ -94,6 +87,7 @@ def run(
 
     import_engine()
     from sdpbb.run.heuristic import heuristic as configured_by
+    from sdpbb.run.report import instance_line
 
     # One thread, as in `sdpbb.run.run`: the matrices are small.
     with (
@@ -103,7 +97,8 @@ def run(
     ):
         configured = configured_by(method, **parameters)
         configured.check(instance)
-        current.tell(header(method, instance, installed_version()))
+        by = f"constrained clustering by {method}, without a proof"
+        current.tell(f"sdpbb {installed_version()}: {by}\n{instance_line(instance)}\n")
         started = time.perf_counter()
 
         def is_interrupted() -> bool:
@@ -116,34 +111,24 @@ def run(
         report = HeuristicReport(
             instance,
             result,
-            measures_of(instance, result, true, silhouette),
+            measures_of(result, true),
             {name: known.default for name, known in method_parameters(method).items()}
             | {**parameters},
             installed_version(),
         )
         current.tell(str(report))
-        outputs.write(report, quiet, result.labels, instance.origin)
+        files = outputs.labelling(result.labels, instance.origin, quiet)
+        outputs.write(report, *files, outputs.page(report.document))
     return heuristic_exit_code(result)
 
 
-def measures_of(
-    instance: Instance, result: HeuristicResult, truth: NDArray[np.intp] | None, silhouette: bool
-) -> dict[str, float | None]:
-    """Return the measures of the clustering, if there is one.
-
-    truth : (n,) true labels that it is compared with, or None
-    silhouette : whether its mean silhouette is one of them
-    """
+def measures_of(result: HeuristicResult, truth: NDArray[np.intp] | None) -> dict[str, float]:
+    """Return the measures of the clustering by name, if there is one and true labels (n,)."""
     from heuristics import measures
 
-    values: dict[str, float | None] = {}
-    if result.labels is not None and truth is not None:
-        for measure in (measures.adjusted_rand_index, measures.normalised_mutual_information):
-            values[measure.__name__] = measure(truth, result.labels)
-    if result.labels is not None and silhouette:
-        mean = measures.silhouette(instance.points, result.labels, seed=result.seed)
-        values["silhouette"] = mean
-    return values
+    if result.labels is None or truth is None:
+        return {}
+    return {name: getattr(measures, name)(truth, result.labels) for name in _MEASURES}
 
 
 def _parameters(method: str, given: list[str], time_limit: float | None) -> dict[str, Any]:
@@ -187,24 +172,24 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
 
 
-_NAMES = {
-    "adjusted_rand_index": "Adjusted Rand index",
-    "normalised_mutual_information": "Mutual information",
-    "silhouette": "Silhouette",
+_MEASURES = {
+    "adjusted_rand_index": ("Adjusted Rand index", "{:.4f}"),
+    "normalised_mutual_information": ("Mutual information", "{:.4f} (normalised)"),
 }
+"""Measures of `heuristics.measures`, their names and how they are shown."""
 
 
 @dataclass(frozen=True)
 class HeuristicReport(Reported):
     """A result with what belongs to it.
 
-    measures : by name; None for what is not defined for the clustering
+    measures : by name
     parameters : of the method
     """
 
     instance: Instance
     result: HeuristicResult
-    measures: Mapping[str, float | None]
+    measures: Mapping[str, float]
     parameters: Mapping[str, Any]
     version: str
 
@@ -215,22 +200,8 @@ class HeuristicReport(Reported):
 
     def document(self) -> Document:
         """The document of the result, with the measures."""
-        found = self.result.document()
-        measures = [(_NAMES[name], _measure(name, value)) for name, value in self.measures.items()]
-        return replace(found, parts=[*found.parts, Facts(measures)], name=self.instance.name)
-
-
-def header(method: str, instance: Instance, version: str) -> str:
-    """Return the header: method and instance."""
-    from sdpbb.run.report import instance_line
-
-    return (
-        f"sdpbb {version}: constrained clustering by {method}, without a proof\n"
-        f"{instance_line(instance)}\n"
-    )
-
-
-def _measure(name: str, value: float | None) -> str:
-    if value is None:
-        return "not defined for this clustering"
-    return f"{value:.4f}{' (normalised)' if name.startswith('normalised') else ''}"
+        found, rows = self.result.document(), []
+        for name, value in self.measures.items():
+            label, form = _MEASURES[name]
+            rows.append((label, form.format(value)))
+        return replace(found, parts=[*found.parts, Facts(rows)], name=self.instance.name)

@@ -60,9 +60,6 @@ GROUPS = {
 MOST_LISTED = 1_000_000
 """Items that a range in a list may stand for."""
 
-Absent = Annotated[str | None, Parameter(parse=False)]
-"""Type of an option that a subclass takes away."""
-
 T = TypeVar("T")
 
 
@@ -95,16 +92,15 @@ def option(
     )
 
 
+def output(*names: str, metavar: str = "OUT", help: str) -> Parameter:
+    """Return the annotation of an option that names a file to write."""
+    return option(*names, metavar=metavar, help=help, group=OUTPUT)
+
+
 def repeated(*names: str, metavar: str, help: str, group: Group = OPTIONS) -> Parameter:
     """Return the annotation of an option that is given once for each of its values."""
-    return Parameter(
-        name=names or None,
-        metavar=metavar,
-        group=group,
-        help=help,
-        negative=(),
-        allow_leading_hyphen=True,
-    )
+    look: dict[str, Any] = {"name": names or None, "negative": (), "allow_leading_hyphen": True}
+    return Parameter(metavar=metavar, group=group, help=f"{help} May be repeated.", **look)
 
 
 def flag(
@@ -128,13 +124,15 @@ def flag(
     )
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def grouped(options: type[T]) -> type[T]:
     """Return a class as a frozen dataclass, whose fields are options of commands that take it."""
     # Names of types mean what they mean here, also in classes of other modules derived from this.
     types = get_type_hints(options, include_extras=True)
     options.__annotations__ = {name: types[name] for name in options.__annotations__}
-    decorated: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True)(options))
+    decorated: type[T] = Parameter(name="*")(
+        dataclasses.dataclass(frozen=True, kw_only=True)(options)
+    )
     return decorated
 
 
@@ -234,7 +232,7 @@ def _declared(
         return flag(negative=negative, help=declaration.help, default=shown, group=group)
     metavar = METAVARS.get(name, "NAME" if declaration.choices else "N")
     if tuple[str, ...] in declaration.kinds:
-        return repeated(metavar=metavar, help=f"{declaration.help} May be repeated.", group=group)
+        return repeated(metavar=metavar, help=declaration.help, group=group)
     shown = default if with_default else None
     return option(metavar=metavar, help=declaration.help, default=shown, group=group)
 
@@ -271,9 +269,6 @@ Data = Annotated[
         "NumPy (.npy, .npz); text may be gzipped.",
     ),
 ]
-Encoding = Annotated[
-    str | None, _declared("encoding", own_declarations(Reading)["encoding"], with_default=False)
-]
 LabelsColumn = Annotated[
     str | None,
     option(
@@ -297,7 +292,6 @@ Constraints = Annotated[
         "MINWEIGHT, MAXWEIGHT, OVERLAP, DIFFERENCE, SOFTCL.",
     ),
 ]
-
 Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.", group=ENGINE)]
 ParametersFile = Annotated[
     str | None,
@@ -311,44 +305,10 @@ ParametersFile = Annotated[
 ]
 Checkpoint = Annotated[
     str | None,
-    option(
-        metavar="FILE",
-        help="Save the state every few seconds, for 'sdpbb resume'.",
-        group=OUTPUT,
-    ),
+    output(metavar="FILE", help="Save the state every few seconds, for 'sdpbb resume'."),
 ]
-Certificate = Annotated[
-    str | None,
-    option(
-        metavar="OUT",
-        help="A proof that 'sdpbb verify' checks without the engine.",
-        group=OUTPUT,
-    ),
-]
-Json = Annotated[
-    str | None,
-    option(
-        metavar="OUT",
-        help="The result as JSON. '-': standard output, with the log on standard error.",
-        group=OUTPUT,
-    ),
-]
-Labels = Annotated[
-    str | None,
-    option(
-        metavar="OUT",
-        help="A label per line; a .csv has the names of points, in the format of DATA. '-' as for "
-        "--json.",
-        group=OUTPUT,
-    ),
-]
-Report = Annotated[
-    str | None,
-    option(
-        "--report",
-        metavar="OUT",
-        help="A page of HTML with pictures. Needs the extra 'plot'.",
-        group=OUTPUT,
-    ),
+Top = Annotated[
+    int,
+    option(metavar="N", help="Show N rows of the table; --json and --csv hold all."),
 ]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]

@@ -34,7 +34,6 @@ STDOUT = "-"
 # Seconds between two lines of the same kind.
 INTERVAL = 5.0
 
-
 Content = tuple[str | None, Callable[[], str | bytes]]
 """Path of a file, None for one not asked for, and what makes its content."""
 
@@ -43,9 +42,12 @@ Content = tuple[str | None, Callable[[], str | bytes]]
 class Outputs:
     """The files to write, or STDOUT; None for those not asked for."""
 
-    json: options.Json = None
-    labels: options.Labels = None
-    html: options.Report = None
+    json: Annotated[
+        str | None,
+        options.output(
+            help="The result as JSON. '-': standard output, with the log on standard error."
+        ),
+    ] = None
 
     @property
     def paths(self) -> list[str]:
@@ -69,80 +71,52 @@ class Outputs:
         inputs : files that are read; None for those not asked for
         resumed : the checkpoint of a run that goes on, which is written to as well without another
         """
-        self.check_kinds()
         taken = [path for path in (*inputs, resumed) if path is not None]
         seen = {os.path.realpath(path): "an input" for path in taken}
+        problems = []
         for path in self.paths:
             _register(path, seen)
-            _require(None if path == STDOUT else output_problem(path))
+            problems.append(None if path == STDOUT else output_problem(path))
         if checkpoint == STDOUT:
             raise ParameterError(f"--checkpoint {STDOUT}: expected the name of a file")
-        if resumed is not None and (checkpoint is None or _is_same(checkpoint, resumed)):
-            _require(output_problem(resumed))
+        if resumed is not None and os.path.realpath(checkpoint or resumed) == os.path.realpath(
+            resumed
+        ):
+            problems.append(output_problem(resumed))
         elif checkpoint is not None:
             _register(checkpoint, seen)
-            _require(new_file_problem(checkpoint))
+            problems.append(new_file_problem(checkpoint))
+        for problem in filter(None, problems):
+            raise InstanceError(problem)
 
-    def check_kinds(self) -> None:
-        """Raise an error if one of the kinds of files asked for cannot be made."""
-        if self.html is not None:
-            from sdpbb.plots.style import require_matplotlib
-
-            require_matplotlib()
-
-    def log(self, interrupt: threading.Event) -> ForgivingStream:
+    def log(self, interrupt: threading.Event | None = None) -> ForgivingStream:
         """Return the stream for the log of a run.
 
         It sets interrupt when nobody waits for the result: its reader is gone, and no file was
         asked for.
         """
-        return ForgivingStream(
-            "stderr" if self.use_stdout else "stdout", None if self.paths else interrupt
-        )
+        on_closed = None if self.paths else interrupt
+        return ForgivingStream("stderr" if self.use_stdout else "stdout", on_closed)
 
     def tell(self, text: str) -> None:
         """Write text to the log of a command that does not go on after it."""
-        log = self.log(threading.Event())
+        log = self.log()
         log.write(f"{text}\n")
         log.flush()
 
-    def contents(
-        self, result: Any, labels: NDArray[np.intp] | None, origin: Origin | None
-    ) -> Iterator[Content]:
-        """Yield the files of a result, and what makes their contents; None for those not asked for.
-
-        labels : (n,), or None
-        origin : what the user calls the points, for labels in a CSV file
-        """
-        yield self.json, lambda: _json(result)
-        if labels is not None:
-            yield self.labels, lambda: _labels(str(self.labels), labels, origin)
-
-    def write(
-        self,
-        result: Any,
-        quiet: bool,
-        labels: NDArray[np.intp] | None = None,
-        origin: Origin | None = None,
-        others: Iterable[Content] = (),
-        document: Callable[[], Document] | None = None,
-        name: str = "",
-    ) -> None:
+    def write(self, result: Any, *others: Content) -> None:
         """Write what there is, and end with one line if something cannot be.
 
-        result : with `to_dict`, or plain values, and with `document` for a page
-        labels : (n,), or None, of which a line is told unless quiet
-        origin : as for `contents`
+        result : with `to_dict`, or plain values
         others : further files, and what makes their content once the first ones are written
-        document : makes the document of which a page is written, instead of the result's own
-        name : of the data, for a document without a name
         """
-        contents = [*self.contents(result, labels, origin), *others]
-        # Last, as drawing may fail.
-        contents.append((self.html, lambda: _page((document or result.document)(), name)))
-        written = {path: content for path, content in contents if path is not None}
+        from sdpbb.runtime.results import plain
+
         problems = []
-        for path, content in written.items():
+        own: Content = self.json, lambda: json_text(plain(result))
+        for path, content in (own, *others):
+            if path is None:
+                continue
             try:
                 _write(path, content())
             except OSError as error:  # the other one may still be written
@@ -150,28 +124,116 @@ class Outputs:
                 problems.append(f"{file}: could not be written ({error.strerror or error})")
         if problems:
             fail(ExitCode.BAD_INPUT, "; ".join(problems))
-        if self.labels is not None and self.labels not in written and not quiet:
+
+
+@options.grouped
+class PageOutputs(Outputs):
+    """The result as JSON, and as a page."""
+
+    html: Annotated[
+        str | None,
+        options.output("--report", help="A page of HTML with pictures. Needs the extra 'plot'."),
+    ] = None
+
+    def check(self, *files: Any, **named: Any) -> None:
+        if self.html is not None:
+            from sdpbb.plots.style import require_matplotlib
+
+            require_matplotlib()
+        super().check(*files, **named)
+
+    def page(self, document: Callable[[], Document], name: str = "") -> Content:
+        """Return the page, which is to be written last, as drawing may fail.
+
+        name : of the data, for a document without a name
+        """
+
+        def content() -> str:
+            from sdpbb.plots.pages import page
+
+            made = document()
+            named = made if made.name else dataclasses.replace(made, name=name)
+            return page(named, command=shlex.join(["sdpbb", *sys.argv[1:]]))
+
+        return self.html, content
+
+
+@options.grouped
+class LabelOutputs(PageOutputs):
+    """The result as JSON, as a page, and its labels."""
+
+    labels: Annotated[
+        str | None,
+        options.output(
+            help="A label per line; a .csv has the names of points, in the format of DATA. '-' as "
+            "for --json."
+        ),
+    ] = None
+
+    def labelling(
+        self, labels: NDArray[np.intp] | None, origin: Origin | None, quiet: bool
+    ) -> list[Content]:
+        """Return the file of labels: CSV with the names of the points, or one a line.
+
+        labels : (n,), or None, of which a line is told unless quiet
+        origin : what the user calls the points
+        """
+        if self.labels is not None and labels is None and not quiet:
             say(f"no clustering found: {shown_path(self.labels)} was not written")
+        if self.labels is None or labels is None:
+            return []
+
+        def content() -> str | bytes:
+            from sdpbb.problem import Origin
+            from sdpbb.problem.formats import labels_file, labels_text
+            from sdpbb.search.result import row_ids
+
+            if not str(self.labels).lower().endswith(".csv"):
+                return labels_text(labels)
+            known = origin or Origin()
+            return labels_file(labels, row_ids(known, len(labels)), known)
+
+        return [(self.labels, content)]
+
+
+Certificate = Annotated[
+    str | None, options.output(help="A proof that 'sdpbb verify' checks without the engine.")
+]
+
+
+def check_certificate(path: str | None) -> None:
+    """Raise the error for a certificate on standard output: the engine writes it itself."""
+    if path == STDOUT:
+        raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
 
 
 @options.grouped
-class JsonOutput(Outputs):
-    """The result as JSON alone."""
+class CertifiedOutputs(LabelOutputs):
+    """Output files of a run of the engine, which writes the certificate itself."""
 
-    labels: options.Absent = None
-    html: options.Absent = None
+    certificate: Certificate = None
+
+    def check(self, *files: Any, **named: Any) -> None:
+        check_certificate(self.certificate)
+        super().check(*files, **named)
 
 
 @options.grouped
-class CertifiedOutputs(Outputs):
-    """`Outputs` and the path of a certificate, which the engine writes itself."""
+class TableOutputs(PageOutputs):
+    """Output files of a report that is a table."""
 
-    certificate: options.Certificate = None
+    csv: Annotated[
+        str | None, options.output(help="Write the table as CSV; '-' as for --json.")
+    ] = None
 
-    def check_kinds(self) -> None:
-        super().check_kinds()
-        if self.certificate == STDOUT:
-            raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
+    def others(self, report: Any) -> list[Content]:
+        """Return further files of a report."""
+        return []
+
+    def write_report(self, report: Any, document: Document, name: str = "") -> None:
+        """Write a report: its table, further files, and its page; name as for `page`."""
+        table, page = (self.csv, report.to_csv), self.page(lambda: document, name)
+        self.write(report, table, *self.others(report), page)
 
 
 def _register(path: str, seen: dict[str, str]) -> None:
@@ -179,57 +241,6 @@ def _register(path: str, seen: dict[str, str]) -> None:
     if real in seen:
         raise ParameterError(f"{shown_path(path)}: is {seen[real]} already; expected another file")
     seen[real] = "an output"
-
-
-def _is_same(path: str, other: str) -> bool:
-    return os.path.realpath(path) == os.path.realpath(other)
-
-
-def _require(problem: str | None) -> None:
-    if problem:
-        raise InstanceError(problem)
-
-
-@options.grouped
-class TableOutputs(Outputs):
-    """Output files of a report that is a table."""
-
-    labels: options.Absent = None
-    csv: Annotated[
-        str | None,
-        options.option(
-            metavar="OUT", help="Write the table as CSV; '-' as for --json.", group=options.OUTPUT
-        ),
-    ] = None
-
-    def contents(self, result: Any, labels: Any, origin: Any) -> Iterator[Content]:
-        yield from super().contents(result, labels, origin)
-        yield self.csv, result.to_csv
-
-
-def _json(result: Any) -> str:
-    from sdpbb.runtime.results import plain
-
-    return json_text(plain(result))
-
-
-def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str | bytes:
-    """Return the content of a file of labels: CSV with the names of the points, or one a line."""
-    from sdpbb.problem import Origin
-    from sdpbb.problem.formats import labels_file, labels_text
-    from sdpbb.search.result import row_ids
-
-    if not path.lower().endswith(".csv"):
-        return labels_text(labels)
-    origin = Origin() if origin is None else origin
-    return labels_file(labels, row_ids(origin, len(labels)), origin)
-
-
-def _page(document: Document, name: str) -> str:
-    from sdpbb.plots.pages.page import page
-
-    named = document if document.name else dataclasses.replace(document, name=name)
-    return page(named, command=shlex.join(["sdpbb", *sys.argv[1:]]))
 
 
 def _write(path: str, content: str | bytes) -> None:

@@ -31,11 +31,7 @@ class RunOutputs(CertifiedOutputs):
 
     trace: Annotated[
         str | None,
-        options.option(
-            metavar="OUT",
-            help="Bounds over time and the tree as JSON.",
-            group=options.OUTPUT,
-        ),
+        options.output(help="Bounds over time and the tree as JSON."),
     ] = None
 
 
@@ -157,8 +153,8 @@ def _report(
         trace = Trace()
     failures: list[SystemExit] = []
 
-    def page(result: Result) -> Document:
-        from sdpbb.plots.pages.run import run_document
+    def document(result: Result) -> Document:
+        from sdpbb.plots.pages import run_document
 
         return result.document() if instance is None else run_document(instance, result, trace)
 
@@ -167,9 +163,10 @@ def _report(
         if isinstance(event, Finished):
             result = event.result
             labels = None if result.partition is None else result.partition.labels
-            others = [] if trace is None else [(outputs.trace, trace.to_json)]
+            files = outputs.labelling(labels, result.origin, quiet)
+            files += [] if trace is None else [(outputs.trace, trace.to_json)]
             try:
-                outputs.write(result, quiet, labels, result.origin, others, partial(page, result))
+                outputs.write(result, *files, outputs.page(partial(document, result)))
             except SystemExit as failure:
                 failures.append(failure)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, fail
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import TableOutputs, import_engine
+from sdpbb.app.cli.outputs import Content, TableOutputs, import_engine
 
 
 @options.grouped
@@ -17,13 +17,15 @@ class SuggestOutputs(TableOutputs):
 
     out: Annotated[
         str | None,
-        options.option(
+        options.output(
             metavar="FILE",
             help="Write a file to fill in. Of pairs, lines '?? i j' with the reason: replace ?? by "
             "ML or CL. Of classes, a CSV for --known-classes. '-' as for --json.",
-            group=options.OUTPUT,
         ),
     ] = None
+
+    def others(self, report: Any) -> list[Content]:
+        return [(self.out, report.form)]
 
 
 def suggest(
@@ -82,5 +84,5 @@ def suggest(
         fail(ExitCode.INFEASIBLE, str(error))
     if not quiet:
         outputs.tell(str(report))
-    outputs.write(report, quiet, others=[(outputs.out, report.form)])
+    outputs.write_report(report, report.document())
     return ExitCode.FOUND

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, say
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import JsonOutput
+from sdpbb.app.cli.outputs import Outputs
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import shown_path
 
@@ -31,45 +31,6 @@ STATUSES = {
 
 AS_FOR_THE_RUN = " (--constraints, and the options of reading the data, as for the run)"
 
-Data = Annotated[
-    str,
-    options.option("--data", metavar="DATA", help="The points, as for 'sdpbb solve'."),
-]
-Labels = Annotated[
-    str | None,
-    options.option(
-        metavar="FILE",
-        help="Labels, one per line: reject a certificate about another clustering.",
-    ),
-]
-Gap = Annotated[
-    float | None,
-    options.option(
-        metavar="G",
-        help="Report the clustering as optimal if its proven gap is at most G, otherwise as "
-        "feasible.",
-        default="as stated in the certificate",
-    ),
-]
-
-
-Workers = Annotated[
-    int,
-    options.option(
-        metavar="N",
-        help="Number of threads for a certificate about subsets; each checks one subset at a time.",
-    ),
-]
-
-
-Exact = Annotated[
-    bool,
-    options.option(
-        help="Calculate with balls (python-flint) instead of rounded numbers, so that no analysis "
-        "of rounding errors is relied on. Takes longer; proofs by prices are not for it.",
-    ),
-]
-
 
 def verify(
     file: Annotated[
@@ -78,14 +39,44 @@ def verify(
     ],
     /,
     *,
-    data: Data,
+    data: Annotated[
+        str, options.option("--data", metavar="DATA", help="The points, as for 'sdpbb solve'.")
+    ],
     inputs: InstanceOptions = InstanceOptions(),
-    labels: Labels = None,
+    labels: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            help="Labels, one per line: reject a certificate about another clustering.",
+        ),
+    ] = None,
     column: options.LabelsColumn = None,
-    gap: Gap = None,
-    workers: Workers = 1,
-    exact: Exact = False,
-    outputs: JsonOutput = JsonOutput(),
+    gap: Annotated[
+        float | None,
+        options.option(
+            metavar="G",
+            help="Report the clustering as optimal if its proven gap is at most G, otherwise as "
+            "feasible.",
+            default="as stated in the certificate",
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        options.option(
+            metavar="N",
+            help="Number of threads for a certificate about subsets; each checks one subset at a "
+            "time.",
+        ),
+    ] = 1,
+    exact: Annotated[
+        bool,
+        options.option(
+            help="Calculate with balls (python-flint) instead of rounded numbers, so that no "
+            "analysis of rounding errors is relied on. Takes longer; proofs by prices are not for "
+            "it."
+        ),
+    ] = False,
+    outputs: Outputs = Outputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Check a certificate that 'sdpbb solve --certificate' wrote.
@@ -111,7 +102,7 @@ def verify(
             if labels is not None and expected is not None:
                 _check_labels(shown_path(labels), expected, certificate)
     except Rejected as error:
-        outputs.write({"verified": False, "reason": str(error)}, quiet)
+        outputs.write({"verified": False, "reason": str(error)})
         hint = AS_FOR_THE_RUN if str(error).startswith("is about other") else ""
         say(f"{shown_path(file)}: rejected: {error}{hint}")
         sys.exit(ExitCode.REJECTED)
@@ -119,7 +110,7 @@ def verify(
         verdict = verdict.judged(gap)
     if not quiet:
         outputs.tell(str(verdict))
-    outputs.write(verdict, quiet)
+    outputs.write(verdict)
     return STATUSES[verdict.status]
 
 

@@ -14,11 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.errors import InstanceWarning, ParameterError
-from sdpbb.questions.batch.job import Job
-from sdpbb.questions.batch.manifest import read_manifest
+from sdpbb.questions.batch.folder import RESULTS, BatchFolder, open_folder
+from sdpbb.questions.batch.manifest import Job, read_manifest
 from sdpbb.questions.batch.outcome import BatchResult, Row
 from sdpbb.questions.study import Outcome, Study, StudyEvent, solved
-from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors.memory import within_free_memory
@@ -35,8 +34,8 @@ MEASURED = (
 )
 # Seconds that remain at least to an instance that has been read.
 SHORTEST = 1e-9
-TABLE, SUMMARY = "results.csv", "summary.txt"
-FILES = (RESULTS, TABLE, SUMMARY)
+TABLE = "results.csv"
+FILES = (RESULTS, TABLE)
 LABELS, CERTIFICATES = "labels", "certificates"
 
 
@@ -72,7 +71,7 @@ def run_batch(
     interrupt: threading.Event | None = None,
     executor: Executor | None = None,
     *,
-    on_row: Callable[[Row, int], None] | None = None,
+    on_row: Callable[[Row, int], None] = lambda row, left: None,
 ) -> BatchResult:
     """Solve many instances, each in isolation, and write a row for each.
 
@@ -84,9 +83,9 @@ def run_batch(
     jobs : a manifest, or jobs of different names
     folder : of the results; made if it is not there. `results.jsonl` holds a row per job as soon as
         it is done, on disk even if this process is killed; a later row of a name takes the place of
-        an earlier one. `results.csv` (the rows in the order of the jobs) and `summary.txt` are
-        written at the end, `labels/NAME.csv` for each clustering, and `certificates/NAME.cert` for
-        each run that is to leave a proof
+        an earlier one. `results.csv`, the rows in the order of the jobs, is written at the end,
+        `labels/NAME.csv` for each clustering, and `certificates/NAME.cert` for each run that is to
+        leave a proof
     parameters : how it is done
     observer : receives what happens to workers (`sdpbb.questions.study.StudyEvent`)
     interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
@@ -124,7 +123,7 @@ def run_batch(
         reads_files=True,
         observer=observer,
     )
-    with open_folder(folder, parameters.resume, Row.from_dict) as opened:
+    with open_folder(folder, parameters.resume) as opened:
         batch = _Batch(listed, opened, parameters, on_row)
         return study.conduct(interrupt, lambda: batch.run(study))
 
@@ -135,9 +134,9 @@ class _Batch:
     def __init__(
         self,
         jobs: list[Job],
-        folder: StudyFolder[Row],
+        folder: BatchFolder,
         parameters: BatchParameters,
-        on_row: Callable[[Row, int], None] | None,
+        on_row: Callable[[Row, int], None],
     ) -> None:
         self._jobs, self._folder = jobs, folder
         self._parameters, self._on_row = parameters, on_row
@@ -146,10 +145,9 @@ class _Batch:
         self._keys = {job.name: job.key() for job in jobs}
 
     def run(self, study: Study[Job]) -> BatchResult:
-        """Do all jobs, or those that end before the interrupt; write the tables."""
-        waiting = self._unsettled()
+        """Do all jobs, or those that end before the interrupt; write the table."""
         n_jobs = len(self._jobs)
-        study.run(waiting, self._begin, self._take, needs_processes=True)
+        study.run(self._unsettled(), self._begin, self._take, needs_processes=True)
         result = BatchResult(
             rows=tuple(self._rows[job.name] for job in self._jobs if job.name in self._rows),
             n_jobs=n_jobs,
@@ -157,7 +155,6 @@ class _Batch:
             interrupted=study.stop.is_set() and len(self._settled) < n_jobs,
         )
         self._folder.write(TABLE, result.to_csv())
-        self._folder.write(SUMMARY, f"sdpbb {installed_version()}\n\n{result}\n")
         return result
 
     def _unsettled(self) -> list[Job]:
@@ -207,8 +204,7 @@ class _Batch:
         self._rows[job.name] = row
         if not row.was_interrupted:
             self._settled.add(job.name)
-        if self._on_row is not None:
-            self._on_row(row, len(self._jobs) - len(self._settled))
+        self._on_row(row, len(self._jobs) - len(self._settled))
 
     def _kept(self, name: str, is_written: bool) -> str | None:
         """Return the name of a file; None, and remove that of an earlier run, if it is not new."""
@@ -237,7 +233,8 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
     Fields of a `Row`, with "labels" as the content of their file or None, and "certificate" as
     whether there is one.
     """
-    from sdpbb.problem.formats import read_instance
+    from sdpbb.problem.formats import labels_file, read_instance
+    from sdpbb.search.result import row_ids
 
     started = time.monotonic()
     with warnings.catch_warnings(record=True) as caught, within_free_memory():
@@ -253,7 +250,10 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
     if result.infeasibility is not None:
         messages.insert(0, result.conflict.line if result.conflict else str(result.infeasibility))
     messages += result.notes
-    values = result.to_dict()
+    labels, values = None, result.to_dict()
+    if result.partition is not None:
+        numbers = result.partition.labels
+        labels = labels_file(numbers, row_ids(result.origin, len(numbers)), result.origin)
     fields: dict[str, Any] = {name: values[name] for name in MEASURED}
     fields |= {
         "n_points": instance.n_points,
@@ -261,19 +261,8 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
         "k": instance.k,
         "n_must_link": len(instance.must_link),
         "n_cannot_link": len(instance.cannot_link),
-        "labels": _labels(result),
+        "labels": labels,
         "message": " ".join("; ".join(messages).split()),
         "certificate": certificate is not None and not outcome.message,
     }
     return Outcome(fields)
-
-
-def _labels(result: Result) -> bytes | None:
-    """Return the content of the file of labels; None without a clustering."""
-    from sdpbb.problem.formats import labels_file
-    from sdpbb.search.result import row_ids
-
-    if result.partition is None:
-        return None
-    labels = result.partition.labels
-    return labels_file(labels, row_ids(result.origin, len(labels)), result.origin)

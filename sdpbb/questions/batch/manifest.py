@@ -1,7 +1,7 @@
 """Manifests: the instances of a batch, and the parameters of each.
 
-TOML, if the file's name ends in `.toml`: tables `[[instance]]`, each of one or more instances, and
-a table `[defaults]` for what they have in common.
+A manifest is TOML: tables `[[instance]]`, each of one or more instances, and a table `[defaults]`
+for what they have in common.
 
     [defaults]
     time_limit = 60
@@ -15,15 +15,12 @@ a table `[defaults]` for what they have in common.
     k = 3
     name = "{stem}-three"
 
-CSV, if it ends in `.csv`: a heading with the same keys, and a line per table. An empty field means
-that nothing is said. Names in `drop` are separated by semicolons.
-
-Keys are those of `job.KEYS`: the files, how they are read, and any parameter of `SolverParameters`
-by its path, as in `sdp.max_iterations = 300`. Only `data` is needed. `data` and `constraints` are
-paths or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the manifest's folder, and
-there is an instance for each file of data, with each of its files of constraints. In `constraints`,
-`{stem}` stands for the name of the file of data without its ending, and `{parent}` for the name of
-its folder, as in `known_classes`, a file of known classes or a column of the data; in `name`,
+Keys are `KEYS`: the files, how they are read, and any parameter of `SolverParameters` by its path,
+as in `sdp.max_iterations = 300`. Only `data` is needed. `data` and `constraints` are paths or
+patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the manifest's folder, and there is
+an instance for each file of data, with each of its files of constraints. In `constraints`, `{stem}`
+stands for the name of the file of data without its ending, and `{parent}` for the name of its
+folder, as in `known_classes`, a file of known classes or a column of the data; in `name`,
 `{constraints}` also stands for the stem of the file of constraints. Without a name, an instance is
 called `STEM-CONSTRAINTS-kK`, less what is not given, and less `STEM-` if `CONSTRAINTS` begins with
 it.
@@ -31,42 +28,172 @@ it.
 
 from __future__ import annotations
 
-import csv
 import glob
+import hashlib
+import json
+import math
 import os
+import stat
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Self
 
-from sdpbb.errors import ParameterError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.textfile import open_text, shown
-from sdpbb.questions.batch.job import KEYS, Job, engine_values
-from sdpbb.questions.study_folder import StudyError as BatchError
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
-from sdpbb.runtime.declaration import Declaration, did_you_mean
+from sdpbb.runtime.declaration import (
+    Parameters,
+    declarations,
+    declared_values,
+    did_you_mean,
+    own_declarations,
+    parameter,
+    wrong,
+)
 from sdpbb.runtime.files import FilePath, shown_path
-from sdpbb.runtime.reading import OF_CONSTRAINTS
+from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
 
+LONGEST_NAME = 200
+"""Bytes of a job's name, which also names a file."""
 LONGEST_PATH = 4096
 """Letters; no system opens a longer one."""
 
-_COMPONENTS = {key[:end] for key in KEYS for end, letter in enumerate(key) if letter == "."}
+NOT_OF_JOBS = ("workers", "dask", "mpi")
+"""Parameters that say who does the work: of a batch, not of its jobs."""
+
+_PATH = "a text that is not empty"
+
+
+class BatchError(InstanceError):
+    """A manifest is wrong, or the folder of the results cannot be used.
+
+    The message is one line that names the file, and the table, says what is wrong there and what
+    would be right.
+    """
 
 
 @dataclass(frozen=True)
-class ManifestEntry:
-    """One table of a manifest, or one line, with the defaults that hold for it.
+class Job(Parameters):
+    """One instance and the parameters of its run, which takes one process, two for long steps.
 
-    where : file and line or table, for messages
-    values : by key, each of the domain that its declaration in `KEYS` states
-    states_k : whether k is stated here, and not only for all
+    Raises
+    ------
+    ParameterError
+        One line that begins with the parameter's name and " = ".
     """
 
-    where: str
-    values: Mapping[str, Any]
-    states_k: bool
+    data: str = parameter(help="Path of the file of points.", unit=_PATH)
+    name: str = parameter(
+        help="Name in reports and of the file of labels; different from the names of other jobs "
+        "of the batch.",
+        unit=_PATH,
+    )
+    k: int | None = parameter(None, "Number of clusters. None: as stated in the data file.", ge=1)
+    constraints: str | None = parameter(None, "Path of the file of constraints.", unit=_PATH)
+    reading: Reading = parameter(Reading, "Options of reading the files.")
+    parameters: SolverParameters = parameter(
+        SolverParameters,
+        "Parameters of the run.",
+        reason="Without workers, dask and mpi, so that rows are repeatable.",
+    )
+
+    def check_combination(self) -> None:
+        name, expected = self.name, None
+        if name in (".", "..") or any(letter in name for letter in "/\\\0"):
+            expected = "a valid file name, without / or \\"
+        elif len(os.fsencode(name)) > LONGEST_NAME:
+            expected = f"a name of at most {LONGEST_NAME} bytes"
+        if expected is not None:
+            raise ParameterError(f"name = {shown(name)}: expected {expected}")
+        for name in NOT_OF_JOBS:
+            value = getattr(self.parameters, name)
+            if value != getattr(SolverParameters, name):
+                raise wrong(name, value, "none, as each instance of a batch runs in one process")
+
+    @classmethod
+    def from_keys(
+        cls, values: Mapping[str, Any], parameters: SolverParameters | None = None
+    ) -> Self:
+        """Return the job that the keys of a manifest state.
+
+        Parameters
+        ----------
+        values : by key, see `KEYS`
+        parameters : of the run, those that no key states
+
+        Raises
+        ------
+        ParameterError
+            One line that begins with the name or the path of a parameter.
+        """
+        left = {SHORT_NAMES.get(key, key): value for key, value in values.items()}
+        own = {name: left.pop(name) for name in _OWN if name in left}
+        reading = {
+            name: declaration.checked(left.pop(name))
+            for name, declaration in own_declarations(Reading).items()
+            if name in left
+        }
+        asked = (parameters or SolverParameters()).updated(left)
+        return cls(**own, reading=Reading(**reading), parameters=asked)
+
+    def limits(self) -> dict[str, float | int | None]:
+        """Return time_limit, node_limit and memory_limit; None for no limit."""
+        limits = {name: getattr(self.parameters, name) for name in _LIMITS}
+        return {name: None if limit == math.inf else limit for name, limit in limits.items()}
+
+    def key(self) -> str:
+        """Return the digest of the job by which its row is recognised.
+
+        It is of the job's name, of the contents and the names of its files, and of the parameters
+        of its run apart from limits.
+
+        The folders that the files are in do not count, so that a batch can be moved.
+        """
+        # A new parameter leaves the digests of old rows as they are: its default is not in them.
+        values: dict[str, Any] = {"name": self.name, "k": self.k} | {
+            declaration.path: value
+            for part in (self.reading, self.parameters)
+            for declaration, value in declared_values(part)
+            if not isinstance(value, Parameters) and value != declaration.default
+        }
+        for name in _LIMITS:
+            values.pop(name, None)
+        files = {name: getattr(self, name) for name in ("data", "constraints")}
+        files["known_classes"] = self.reading.known_classes
+        for name, path in files.items():
+            values[name] = None if path is None else [os.path.basename(path), _digest(path)]
+        text = json.dumps(values, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+_OWN = ("data", "name", "k", "constraints")
+_LIMITS = ("time_limit", "node_limit", "memory_limit")
+_ENGINE = {
+    declaration.path: declaration
+    for declaration in declarations(SolverParameters)
+    if not isinstance(declaration.default, Parameters) and declaration.path not in NOT_OF_JOBS
+}
+KEYS = {
+    **{name: own_declarations(Job)[name] for name in _OWN},
+    **own_declarations(Reading),
+    **{name: _ENGINE[path] for name, path in SHORT_NAMES.items()},
+    **_ENGINE,
+}
+"""Keys of a manifest, each with the declaration of its value."""
+_COMPONENTS = {key[:end] for key in KEYS for end, letter in enumerate(key) if letter == "."}
+
+
+def _digest(path: str) -> str | None:
+    """Return the digest of a file's contents; None where there is no regular file to be read."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
 
 
 def read_manifest(
@@ -78,7 +205,7 @@ def read_manifest(
 
     Parameters
     ----------
-    path : a file whose name ends in `.toml` or `.csv`
+    path : a file whose name ends in `.toml`
     overrides : parameters of the runs, by key, that take precedence over those of the manifest
     parameters : of the runs, those that neither states; not their workers, dask and mpi, as an
         instance takes one process
@@ -88,62 +215,48 @@ def read_manifest(
     ParameterError
         On the overrides.
     BatchError
-        One line: the manifest, the line or the number of the table, what is wrong and what would be
-        right. Two jobs of the same name and patterns that match no file are wrong; files that are
-        named and are not there are not, until they are read.
+        One line: the manifest, the number of the table, what is wrong and what would be right. Two
+        jobs of the same name and patterns that match no file are wrong; files that are named and
+        are not there are not, until they are read.
     """
-    overrides = engine_values(overrides or {})
+    overrides = {SHORT_NAMES.get(key, key): value for key, value in (overrides or {}).items()}
     SolverParameters().updated(overrides)
     base = replace(parameters or SolverParameters(), workers=1, dask=None, mpi=False)
-    folder = os.path.dirname(os.fspath(path))
-    jobs: list[Job] = []
-    taken: dict[str, ManifestEntry] = {}
-    for entry in _entries(path):
-        for job in _expand(entry, folder, overrides, base):
-            if job.name in taken:
-                other = "itself" if taken[job.name] is entry else taken[job.name].where
-                raise BatchError(
-                    f"{entry.where}: a second instance is called {shown(job.name)}, after one of "
-                    f"{other}; expected different names: give a name, which may hold {{stem}}, "
-                    "{parent} and {constraints}"
-                )
-            taken[job.name] = entry
-            jobs.append(job)
-    if not jobs:
-        raise BatchError(
-            f"{shown_path(path)}: has no instance; expected at least one, with its data"
-        )
-    return jobs
-
-
-Values = Iterable[tuple[str, Any]]
-"""Keys and values of a table or a line, as given."""
-
-
-def _entries(path: FilePath) -> Iterator[ManifestEntry]:
-    """Yield the entries of a manifest, with its defaults."""
-    suffix, name = Path(path).suffix.lower(), shown_path(path)
-    if suffix not in (".toml", ".csv"):
-        raise BatchError(f"{name}: expected a manifest whose name ends in .toml or .csv")
-    defaults, tables, read = _toml(path) if suffix == ".toml" else _csv(path)
-    common = _values(f"{name}: [defaults]", defaults, read)
-    for where, table in tables:
-        stated = _values(where, table, read)
+    name, jobs, places = shown_path(path), dict[str, Job](), dict[str, str]()
+    if Path(path).suffix.lower() != ".toml":
+        raise BatchError(f"{name}: expected a manifest whose name ends in .toml")
+    defaults, tables = _tables(path, name)
+    common = _values(f"{name}: [defaults]", defaults)
+    for number, table in enumerate(tables, start=1):
+        where = f"{name}: [[instance]] {number}"
+        stated = _values(where, table)
         values = {**common, **stated}
         if "data" not in values:
             raise BatchError(f"{where}: no data; expected the path of a file, or a pattern")
         # Defaults on how constraints are to be read say nothing to an instance without any.
         unused = set() if "constraints" in values else {*OF_CONSTRAINTS} - {*stated}
-        values = {key: value for key, value in values.items() if key not in unused}
-        yield ManifestEntry(where, values, states_k="k" in stated)
+        values = {key: value for key, value in values.items() if key not in unused} | overrides
+        suffix = f"-k{stated['k']}" if "k" in stated else ""
+        for files in _expanded(where, values, os.path.dirname(os.fspath(path)), suffix):
+            try:
+                job = Job.from_keys({**values, **files}, base)
+            except ParameterError as error:
+                raise BatchError(f"{where}: {error}") from None
+            if job.name in jobs:
+                other = "itself" if places[job.name] == where else places[job.name]
+                raise BatchError(
+                    f"{where}: a second instance is called {shown(job.name)}, after one of "
+                    f"{other}; expected different names: give a name, which may hold {{stem}}, "
+                    "{parent} and {constraints}"
+                )
+            jobs[job.name], places[job.name] = job, where
+    if not jobs:
+        raise BatchError(f"{name}: has no instance; expected at least one, with its data")
+    return list(jobs.values())
 
 
-Stated = tuple[Values, Iterable[tuple[str, Values]], Callable[[Declaration, Any], Any]]
-"""Defaults; for each entry where it is and what it states; what makes a value of one."""
-
-
-def _toml(path: FilePath) -> Stated:
-    name = shown_path(path)
+def _tables(path: FilePath, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the defaults and the tables of a manifest."""
     with open_text(path) as file:
         text = file.read()
     try:
@@ -158,9 +271,25 @@ def _toml(path: FilePath) -> Stated:
         raise BatchError(f"{name}: defaults is not a table; expected [defaults]")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BatchError(f"{name}: instance is not a list of tables; expected [[instance]]")
-    numbered = enumerate(tables, start=1)
-    stated = ((f"{name}: [[instance]] {number}", _flat(table)) for number, table in numbered)
-    return _flat(defaults), stated, Declaration.checked
+    return defaults, tables
+
+
+def _values(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a table by the paths of their parameters, each of its domain."""
+    values: dict[str, Any] = {}
+    for key, value in _flat(table):
+        if key not in KEYS:
+            meant = did_you_mean(key, KEYS, "docs/tutorials/batch.md, and 'sdpbb parameters'")
+            raise BatchError(f"{where}: unknown key {shown(key)}; {meant}")
+        path = SHORT_NAMES.get(key, key)
+        if path in values:
+            raise BatchError(f"{where}: {key} twice; expected each key once")
+        try:
+            values[path] = KEYS[key].checked(value)
+        except ParameterError as error:
+            component = key.removesuffix(KEYS[key].name)
+            raise BatchError(f"{where}: {component}{error}") from None
+    return values
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -173,106 +302,45 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield path, value
 
 
-def _csv(path: FilePath) -> Stated:
-    return (), _lines(path), _from_text
-
-
-def _lines(path: FilePath) -> Iterator[tuple[str, Values]]:
-    """Yield the lines of a CSV file, without its empty fields."""
-    name = shown_path(path)
-    with open_text(path) as file:
-        reader = csv.reader(file, strict=True)
-        try:
-            heading = [field.strip() for field in next(reader, [])]
-            _check_keys(f"{name}:1", heading)
-            for fields in reader:
-                where, stated = f"{name}:{reader.line_num}", [field.strip() for field in fields]
-                if not any(stated):
-                    continue
-                if len(stated) != len(heading):
-                    raise BatchError(
-                        f"{where}: {len(stated)} fields; expected {len(heading)}, as in the heading"
-                    )
-                given = zip(heading, stated, strict=True)
-                yield where, [(key, field) for key, field in given if field]
-        except csv.Error as error:
-            raise BatchError(f"{name}:{reader.line_num}: {error}; expected CSV") from None
-
-
-def _values(where: str, stated: Values, read: Callable[[Declaration, Any], Any]) -> dict[str, Any]:
-    """Return the values of a table or a line by the paths of their parameters.
-
-    Each is as `read` makes it from its declaration and what is given.
-    """
-    given = list(stated)
-    _check_keys(where, [key for key, _ in given])
-    values = {}
-    for key, value in given:
-        declaration = KEYS[key]
-        try:
-            values[SHORT_NAMES.get(key, key)] = read(declaration, value)
-        except ParameterError as error:
-            component = key.removesuffix(declaration.name)
-            raise BatchError(f"{where}: {component}{error}") from None
-    return values
-
-
-def _from_text(declaration: Declaration, text: str) -> Any:
-    """Return the value of a field: names are taken as they are, also where they are words."""
-    return text if declaration.kinds == (str,) else declaration.from_text(text)
-
-
-def _check_keys(where: str, keys: list[str]) -> None:
-    seen = set[str]()
-    for key in keys:
-        if key not in KEYS:
-            meant = did_you_mean(key, KEYS, "docs/tutorials/batch.md, and 'sdpbb parameters'")
-            raise BatchError(f"{where}: unknown key {shown(key)}; {meant}")
-        path = SHORT_NAMES.get(key, key)
-        if path in seen:
-            raise BatchError(f"{where}: {key} twice; expected each key once")
-        seen.add(path)
-
-
-def _expand(
-    entry: ManifestEntry, folder: str, overrides: Mapping[str, Any], parameters: SolverParameters
-) -> Iterator[Job]:
-    """Yield a job for each file of data of an entry, with each of its files of constraints.
+def _expanded(
+    where: str, values: Mapping[str, Any], folder: str, suffix: str
+) -> Iterator[dict[str, str | None]]:
+    """Yield the files and the name of each job of a table.
 
     Parameters
     ----------
-    entry : with a value for "data" at least
+    where : for messages
+    values : by key, one of "data" at least
     folder : what paths are relative to; "" for the working folder
-    overrides : values by key that take precedence
-    parameters : of the run, those that nothing else states
+    suffix : of names that are not given
 
     Raises
     ------
     BatchError
-        If a pattern matches no file, or a value is outside of its domain.
+        If a pattern matches no file.
     """
-    values = {**entry.values, **overrides}
-    for data in _files(entry, folder, values["data"], "data", {}):
-        placeholders = _placeholders(data)
-        chosen: list[str | None] = [None]
-        if (pattern := values.get("constraints")) is not None:
-            chosen = [*_files(entry, folder, pattern, "constraints", placeholders)]
-        files = {"data": data}
+    for data in _matched(where, "data", values["data"], folder, {}):
+        stem = PurePath(data).stem
+        known = {"stem": stem, "parent": PurePath(os.path.abspath(data)).parent.name}
+        files: dict[str, str | None] = {"data": data}
         if (classes := values.get("known_classes")) is not None:
-            path = os.path.join(folder, _filled(classes, placeholders))
+            path = os.path.join(folder, _filled(classes, known))
             # Otherwise a column of the data is meant.
             files |= {"known_classes": path} if os.path.exists(path) else {}
+        chosen: list[str | None] = [None]
+        if (pattern := values.get("constraints")) is not None:
+            chosen = [*_matched(where, "constraints", pattern, folder, known)]
         for constraints in chosen:
-            name = _name(values.get("name"), data, constraints, entry)
-            own = {**values, **files, "constraints": constraints, "name": name}
-            try:
-                yield Job.from_keys(own, parameters)
-            except ParameterError as error:
-                raise BatchError(f"{entry.where}: {error}") from None
+            stem_too = "" if constraints is None else PurePath(constraints).stem
+            parts = [stem_too] if stem_too.startswith(stem) else [stem, *filter(None, [stem_too])]
+            name = "-".join(parts) + suffix
+            if "name" in values:
+                name = _filled(values["name"], {**known, "constraints": stem_too})
+            yield files | {"constraints": constraints, "name": name}
 
 
-def _files(
-    entry: ManifestEntry, folder: str, pattern: str, key: str, placeholders: Mapping[str, str]
+def _matched(
+    where: str, key: str, pattern: str, folder: str, placeholders: Mapping[str, str]
 ) -> list[str]:
     """Return the paths that match a pattern, each beginning with the folder.
 
@@ -280,7 +348,7 @@ def _files(
     """
     plain = os.path.join(folder, _filled(pattern, placeholders))
     if "\0" in plain or len(plain) > LONGEST_PATH:
-        raise BatchError(f"{entry.where}: {key} = {shown(pattern)}; expected the name of a file")
+        raise BatchError(f"{where}: {key} = {shown(pattern)}; expected the name of a file")
     if os.path.lexists(plain) or not glob.has_magic(pattern):
         return [plain]
     # What placeholders and the folder stand for is no pattern, whatever letters are in it.
@@ -289,33 +357,13 @@ def _files(
     found = sorted(path for path in glob.glob(wanted, recursive=True) if not os.path.isdir(path))
     if not found:
         raise BatchError(
-            f"{entry.where}: {key} = {shown(pattern)}: there is no file {shown_path(plain)}; "
+            f"{where}: {key} = {shown(pattern)}: there is no file {shown_path(plain)}; "
             "expected a pattern that matches one, relative to the manifest's folder"
         )
     return found
-
-
-def _name(template: str | None, data: str, constraints: str | None, entry: ManifestEntry) -> str:
-    stem = _stem(data)
-    of_constraints = "" if constraints is None else _stem(constraints)
-    if template is not None:
-        return _filled(template, {**_placeholders(data), "constraints": of_constraints})
-    starts = of_constraints.startswith(stem)
-    parts = [of_constraints] if starts else [stem, *([of_constraints] if constraints else [])]
-    if entry.states_k:
-        parts.append(f"k{entry.values['k']}")
-    return "-".join(parts)
-
-
-def _placeholders(data: str) -> dict[str, str]:
-    return {"stem": _stem(data), "parent": PurePath(os.path.abspath(data)).parent.name}
 
 
 def _filled(template: str, placeholders: Mapping[str, str]) -> str:
     for key, value in placeholders.items():
         template = template.replace(f"{{{key}}}", value)
     return template
-
-
-def _stem(path: str) -> str:
-    return PurePath(path).stem

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
 from sdpbb.questions.study import Failure
 from sdpbb.runtime.document import Document, Facts, Part, Section, Tone, Verdict
@@ -19,10 +18,6 @@ from sdpbb.search.result import SolutionStatus, Termination
 
 # Rows of a table; letters of a name and of a message in it.
 MOST_ROWS, LONGEST, LONGEST_MESSAGE = 2_000, 60, 120
-SECONDS_SHIFT, NODES_SHIFT = 1.0, 10.0
-"""Shifts of the geometric means of seconds and of nodes: keep small instances from dominating."""
-
-
 ANSWERS = frozenset({SolutionStatus.OPTIMAL, SolutionStatus.INFEASIBLE})
 """Statuses of rows that have succeeded: the optimum is proven, or that there is no clustering."""
 
@@ -105,10 +100,8 @@ class Row(Entry):
             return True
         if self.status not in STOPPED or self.termination in ACCIDENTS:
             return False
-        return all(
-            _as_limit(limit) <= _as_limit(getattr(self, name))
-            for name, limit in job.limits().items()
-        )
+        limits = ((getattr(self, name), limit) for name, limit in job.limits().items())
+        return all(had is None or (now is not None and now <= had) for had, now in limits)
 
     @property
     def end(self) -> str:
@@ -138,10 +131,6 @@ class Row(Entry):
         status = values["status"]
         kind = Failure if status in {failure.value for failure in Failure} else SolutionStatus
         return cls(**{**values, "status": kind(status)})
-
-
-def _as_limit(value: float | None) -> float:
-    return math.inf if value is None else value
 
 
 # Cells of a row in a table, by heading.
@@ -208,24 +197,11 @@ class BatchResult(Report, Tabular):
         """Rows of jobs whose run did not end as it should."""
         return [row for row in self.rows if not row.succeeded and row.status not in STOPPED]
 
-    @property
-    def mean_seconds(self) -> float:
-        """Shifted geometric mean of the seconds of all runs; nan without any."""
-        seconds = [row.wall_seconds for row in self.rows if row.wall_seconds is not None]
-        return shifted_geometric_mean(seconds, SECONDS_SHIFT)
-
-    @property
-    def mean_nodes(self) -> float:
-        """Shifted geometric mean of the nodes of all runs; nan without any."""
-        nodes = [row.n_nodes for row in self.rows if row.n_nodes is not None]
-        return shifted_geometric_mean(nodes, NODES_SHIFT)
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         counts = {status.value: count for status, count in self.counts.items()}
         jobs = ("instances:n_jobs", "missing:n_missing", "interrupted", "wall_seconds")
-        means = values_of(self, "mean_seconds", "mean_nodes")
-        return values_of(self, *jobs) | {"counts": counts} | means | {"rows": plain(self.rows)}
+        return values_of(self, *jobs) | {"counts": counts, "rows": plain(self.rows)}
 
     def document(self) -> Document:
         """Return counts by status, means, and the instances without an answer, then all others."""
@@ -240,10 +216,6 @@ class BatchResult(Report, Tabular):
             facts.append((status.value.replace("_", " ").capitalize(), f"{count:,}"))
         if self.n_missing:
             facts.append(("Not done", f"{self.n_missing:,}; --resume continues with them"))
-        if math.isfinite(self.mean_seconds):
-            means = f"{self.mean_seconds:.3f} s, {self.mean_nodes:.2f} nodes"
-            shifts = f"{SECONDS_SHIFT:g} s and {NODES_SHIFT:g} nodes"
-            facts.append(("Means", f"{means} (geometric, shifted by {shifts})"))
         facts.append(("Time", seconds_text(self.wall_seconds)))
         parts: list[Part] = [Verdict("Status", tone, ""), Facts(facts)]
         listed = (("Failed", self.failed), ("Stopped", self.stopped), ("Proven", solved))
@@ -252,13 +224,3 @@ class BatchResult(Report, Tabular):
                 table = table_of(rows, _CELLS, most=MOST_ROWS)
                 parts.append(Section(heading, [table], folded=rows is solved))
         return Document("Batch of instances", parts, counted(self.n_jobs, "instance"))
-
-
-def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
-    """Return (prod (x + s))^(1/n) - s of n values x >= 0 and s > 0; nan of none.
-
-    Source: Achterberg, Constraint Integer Programming, 2007, appendix A.
-    """
-    if not values:
-        return math.nan
-    return math.exp(math.fsum(math.log(x + shift) for x in values) / len(values)) - shift

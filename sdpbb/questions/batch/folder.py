@@ -1,34 +1,26 @@
-"""Folder of a study: a line for each result as soon as it is there, and files of its jobs."""
+"""Folder of a batch: a line for each row as soon as it is there, and files of its jobs."""
 
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
-from sdpbb.errors import FileInUse, InstanceError
+from sdpbb.errors import FileInUse
+from sdpbb.questions.batch.manifest import BatchError
+from sdpbb.questions.batch.outcome import Row
 from sdpbb.runtime.files import FilePath, hold, name_problem, shown_path, write_atomically
 
 RESULTS = "results.jsonl"
 _SAFE = f"; the rows in {RESULTS} are safe: resume with --resume"
 
-Row = TypeVar("Row")
 Value = TypeVar("Value")
 
 
-class StudyError(InstanceError):
-    """A manifest is wrong, or the folder of the results cannot be used.
-
-    The message is one line that names the file, and the line or the table, says what is wrong there
-    and what would be right.
-    """
-
-
-class StudyFolder(Generic[Row]):
-    """Folder that one process writes to at a time, with the results of a study.
+class BatchFolder:
+    """Folder that one process writes to at a time, with the results of a batch.
 
     `results.jsonl` has an object of JSON on each line. A line is on disk when `append` returns. One
     that the end of a process left unfinished is cut off when the folder is opened the next time;
@@ -42,24 +34,27 @@ class StudyFolder(Generic[Row]):
 
     def __init__(self, path: str, rows: Sequence[Row], file: BinaryIO, length: int) -> None:
         """Use `open_folder`."""
-        self.path = path
-        self.rows = rows
-        self._file = file
-        self._length = length
+        self.path, self.rows = path, rows
+        self._file, self._length = file, length
 
     def append(self, values: Mapping[str, Any]) -> None:
         """Add a line.
 
         Raises
         ------
-        StudyError
+        BatchError
             If it cannot be written; then the file is as it was before.
         """
         line = json.dumps(values, allow_nan=False).encode() + b"\n"
 
         def write() -> None:
             try:
-                self._write(line)
+                self._file.seek(self._length)
+                rest = line
+                while rest:  # a disk that becomes full takes a part of it, and only then raises
+                    rest = rest[self._file.write(rest) :]
+                self._file.flush()
+                os.fsync(self._file.fileno())
             except OSError:
                 with contextlib.suppress(OSError):
                     self._file.truncate(self._length)
@@ -68,20 +63,12 @@ class StudyFolder(Generic[Row]):
         _guarded(os.path.join(self.path, RESULTS), write)
         self._length += len(line)
 
-    def _write(self, line: bytes) -> None:
-        self._file.seek(self._length)
-        rest = line
-        while rest:  # a disk that becomes full takes a part of it, and only then raises
-            rest = rest[self._file.write(rest) :]
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
     def file(self, name: str) -> str:
         """Return the path of a file, whose name may begin with a folder, which is made.
 
         Raises
         ------
-        StudyError
+        BatchError
             If the folder cannot be made.
         """
         path = os.path.join(self.path, name)
@@ -94,7 +81,7 @@ class StudyFolder(Generic[Row]):
 
         Raises
         ------
-        StudyError
+        BatchError
             If it cannot be written.
         """
         path = self.file(name)
@@ -108,28 +95,20 @@ class StudyFolder(Generic[Row]):
 
 
 @contextlib.contextmanager
-def open_folder(
-    path: FilePath, resume: bool, read: Callable[[dict[str, Any]], Row], others: str = ""
-) -> Iterator[StudyFolder[Row]]:
+def open_folder(path: FilePath, resume: bool) -> Iterator[BatchFolder]:
     """Open the folder at path, made if it is not there, and read its results.
 
-    Parameters
-    ----------
-    path : of the folder
-    resume : whether it may hold a study
-    read : makes a row of the values on a line; raises a KeyError, TypeError or ValueError if they
-        are none of a row
-    others : pattern of names of further files that only a study leaves
+    resume : whether it may hold a batch
 
     Raises
     ------
-    StudyError
-        If it cannot be made, or another process uses it; if it holds a study and should not, or
+    BatchError
+        If it cannot be made, or another process uses it; if it holds a batch and should not, or
         lines that are no rows.
     """
     folder = os.fspath(path)
     if problem := name_problem(folder):
-        raise StudyError(problem)
+        raise BatchError(problem)
     _guarded(folder, lambda: os.makedirs(folder, exist_ok=True), "; expected a folder")
     results = os.path.join(folder, RESULTS)
     name = shown_path(results)
@@ -140,34 +119,27 @@ def open_folder(
 
     with _guarded(results, opened, "") as file:
         try:
-            hold(file, results, "batch or sweep")
+            hold(file, results, "batch")
         except FileInUse as error:
-            raise StudyError(str(error)) from None
+            raise BatchError(str(error)) from None
         content = file.read()
-        held = [RESULTS] if content else sorted(fnmatch.filter(os.listdir(folder), others))
-        if held and not resume:
-            raise StudyError(
-                f"{shown_path(os.path.join(folder, held[0]))}: holds results already; resume with "
-                "--resume (resume=True), or give a new folder"
+        if content and not resume:
+            raise BatchError(
+                f"{name}: holds results already; resume with --resume (resume=True), or give a new "
+                "folder"
             )
         end = content.rfind(b"\n") + 1
-        rows = list(_rows(content[:end], name, read))
+        rows = []
+        for number, line in enumerate(content[:end].splitlines(), start=1):
+            try:
+                rows.append(Row.from_dict(json.loads(line)))
+            except (KeyError, TypeError, ValueError, RecursionError):
+                raise BatchError(
+                    f"{name}:{number}: is not a result of this version of sdpbb; expected an "
+                    "unchanged file"
+                ) from None
         file.truncate(end)
-        yield StudyFolder(folder, rows, file, end)
-
-
-def _rows(content: bytes, name: str, read: Callable[[dict[str, Any]], Row]) -> Iterator[Row]:
-    for number, line in enumerate(content.splitlines(), start=1):
-        try:
-            values = json.loads(line)
-            if not isinstance(values, dict):
-                raise TypeError
-            yield read(values)
-        except (KeyError, TypeError, ValueError, RecursionError):
-            raise StudyError(
-                f"{name}:{number}: is not a result of this version of sdpbb; expected an unchanged "
-                "file"
-            ) from None
+        yield BatchFolder(folder, rows, file, end)
 
 
 def _guarded(path: str, action: Callable[[], Value], then: str = _SAFE) -> Value:
@@ -175,4 +147,4 @@ def _guarded(path: str, action: Callable[[], Value], then: str = _SAFE) -> Value
         return action()
     except OSError as error:
         reason = error.strerror or error
-        raise StudyError(f"{shown_path(path)}: could not be written ({reason}){then}") from None
+        raise BatchError(f"{shown_path(path)}: could not be written ({reason}){then}") from None

@@ -21,21 +21,15 @@ from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heuristics.prediction import cheapest_clusters
 from heuristics.result import centres_of
-from sdpbb.app.estimator.inputs import (
-    features_of,
-    instance_of_fit,
-    pairs_of_rows,
-    partial_classes,
-    without_clustering,
-)
 from sdpbb.bounds.registry import Bounding
-from sdpbb.errors import InstanceError, ParameterError, warn_caller
+from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, SdpbbError, warn_caller
 from sdpbb.problem import ClusterConstraint, Instance
-from sdpbb.problem.checks import checked_size, checked_weights
+from sdpbb.problem.checks import checked_weights
 from sdpbb.problem.class_sizes import StatedSizes
-from sdpbb.problem.frames import columns_of, is_frame
+from sdpbb.problem.files.constraints import PAIRS
+from sdpbb.problem.frames import check_numbers, columns_of, is_frame, with_present_rows
+from sdpbb.problem.instance import stated_instance
 from sdpbb.problem.table import check_columns
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable
@@ -45,6 +39,16 @@ from sdpbb.runtime.reading import ClassesMay
 from sdpbb.runtime.values import percent_up
 from sdpbb.search.events import ignore
 from sdpbb.search.result import Result, SolutionStatus, stopped_by
+
+__all__ = ["ExactConstrainedKMeans", "NoClusteringFound"]
+
+# Parameters of the estimator that are arguments of an instance.
+OF_INSTANCE = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "as_points")
+NAMING = ", or to give it as index_column if it names the rows"
+
+
+class NoClusteringFound(SdpbbError, RuntimeError):
+    """A fit was stopped before there was any clustering, or a proof that there is none."""
 
 
 class ExactConstrainedKMeans(
@@ -155,8 +159,7 @@ class ExactConstrainedKMeans(
         Parameters
         ----------
         X : array (n, d), or a data frame of pandas or polars
-        y : classes of the rows, as known_classes, if some of them are unknown (-1, None, nan, "").
-            A y with a class for every row is ignored, with a warning
+        y : ignored, with a warning: known_classes are the classes that a fit is to respect
         sample_weight : (n,) positive weights of the points; None for 1 each. The weighted sum of
             squares is minimised
         must_link, cannot_link : pairs of rows: of the names in index_column, if there is one; of
@@ -187,39 +190,51 @@ class ExactConstrainedKMeans(
             clustering.
         """
         parameters = self._parameters()
+        if y is not None and known_classes is None:
+            warn_caller(
+                "y is ignored; known_classes=y would make rows of the same class share a cluster",
+                InstanceWarning,
+            )
         if is_frame(X):
-            chosen = [] if self.index_column is None else [("index_column", self.index_column)]
-            check_columns(columns_of(X), chosen)
+            check_columns(columns_of(X), [("index_column", self.index_column)])
         points = validate_data(self, features_of(X, self.index_column), dtype=np.float64)
         if self.n_clusters > len(points):
             raise InstanceError(
                 f"n_samples={len(points)} should be >= n_clusters={self.n_clusters}"
             )
-        own = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "as_points")
-        given = {
-            "k": int(self.n_clusters),
+        given: dict[str, Any] = {
             "must_link": must_link,
             "cannot_link": cannot_link,
             "soft_must_link": soft_must_link,
             "soft_cannot_link": soft_cannot_link,
             "cluster_constraints": cluster_constraints,
             "weights": sample_weight,
-            "known_classes": partial_classes(X, len(points), y, known_classes),
+            "known_classes": known_classes,
             "known_weight": known_weight,
             "classes_may": classes_may,
-            **{name: getattr(self, name) for name in own},
+            **{name: getattr(self, name) for name in OF_INSTANCE},
         }
-        instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
-        observer = ProgressTable() if self.verbose else ignore
+        if self.absent_rows not in ("refuse", "drop"):
+            raise ParameterError(f"absent_rows = {self.absent_rows!r}: expected 'refuse' or 'drop'")
+        if is_frame(X):
+            points, given["index_column"] = X, self.index_column
+            for name in PAIRS.values() if self.absent_rows == "drop" else ():
+                given[name] = with_present_rows(given[name], X, self.index_column)
+        instance = stated_instance(points, int(self.n_clusters), given)
         try:
-            result = solve(instance, parameters, observer)
+            result = solve(instance, parameters, ProgressTable() if self.verbose else ignore)
         except Interrupted as stopped:
-            if stopped.result.partition is not None:
-                self._keep(stopped.result, instance)
+            self._keep(stopped.result, instance)
             raise
-        if result.partition is None:
-            raise without_clustering(result)
         self._keep(result, instance)
+        if result.infeasibility is not None:
+            proof = result.conflict.line if result.conflict else result.infeasibility
+            raise InstanceError(f"no clustering satisfies the constraints: {proof}")
+        if result.partition is None:
+            raise NoClusteringFound(
+                f"stopped by {stopped_by(result.termination)}; found neither a clustering nor a "
+                "proof that none exists; allow more time or fewer constraints"
+            )
         if result.status is SolutionStatus.FEASIBLE:
             warn_caller(
                 f"stopped by {stopped_by(result.termination)}; the clustering is not proven "
@@ -228,46 +243,13 @@ class ExactConstrainedKMeans(
             )
         return self
 
-    def predict(
-        self,
-        X: Any,
-        *,
-        must_link: Iterable[Any] | None = None,
-        cannot_link: Iterable[Any] | None = None,
-        min_size: int | None = None,
-        max_size: int | None = None,
-    ) -> NDArray[np.intp]:
-        """Return the cluster of each point, (n,): without constraints that of the nearest centre.
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Return the cluster of each point, (n,): that of the nearest centre.
 
-        With constraints among these points, their squared distances from the centres are the least
-        in sum of all labels that keep them. Those of the fit are ignored: a limit on sizes holds
-        here if it is given here.
-
-        Parameters
-        ----------
         X : array (n, d), or a data frame, with or without index_column
-        must_link, cannot_link : pairs of rows of X, as for `fit`
-        min_size, max_size : limits on how many of these points a cluster gets, or None
-
-        Raises
-        ------
-        InstanceError
-            On X and the constraints; also if no labels keep them.
         """
-        points = self._points(X)
-        if all(each is None for each in (must_link, cannot_link, min_size, max_size)):
-            nearest: NDArray[np.intp] = pairwise_distances_argmin(points, self.cluster_centers_)
-            return nearest.astype(np.intp)
-        n, k = points.shape[0], len(self.cluster_centers_)
-        pairs = pairs_of_rows(X, n, self.index_column, must_link, cannot_link)
-        least, most = checked_size(min_size, "min_size"), checked_size(max_size, "max_size")
-        limits = None
-        if least is not None or most is not None:
-            limits = np.full(k, least or 0), np.full(k, n if most is None else most)
-        labels = cheapest_clusters(points, self.cluster_centers_, *pairs, limits)
-        if labels is None:
-            raise InstanceError("no labels of these points satisfy the constraints")
-        return labels
+        nearest = pairwise_distances_argmin(self._points(X), self.cluster_centers_)
+        return np.asarray(nearest, np.intp)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the distances of points to the centres, (n, n_clusters).
@@ -318,7 +300,9 @@ class ExactConstrainedKMeans(
         )
 
     def _keep(self, result: Result, instance: Instance) -> None:
-        assert result.partition is not None
+        """Set the attributes, if the result has a clustering."""
+        if result.partition is None:
+            return
         self.labels_ = result.partition.labels.copy()
         self.cluster_centers_ = centres_of(instance, self.labels_)
         self.inertia_ = result.objective
@@ -330,3 +314,28 @@ class ExactConstrainedKMeans(
 
 def _is_integer(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def features_of(X: Any, index_column: str | None) -> Any:
+    """Return X without the column that names the rows.
+
+    Raises
+    ------
+    InstanceError
+        If a column of a data frame holds anything but numbers, or has the name of another one.
+    """
+    if not is_frame(X):
+        if index_column is not None:
+            kind = type(X).__name__
+            raise InstanceError(
+                f"index_column = {index_column!r}: X is of type {kind}; expected a data frame"
+            )
+        return X
+    remedy = "to leave the column out" + (NAMING if index_column is None else "")
+    columns = columns_of(X)
+    for column in columns:  # which scikit-learn tells apart by name
+        if columns.count(column) > 1:
+            raise InstanceError(f"X: two columns are called {column!r}; expected different")
+    features = [at for at, column in enumerate(columns) if column != index_column]
+    check_numbers(X, features, remedy)
+    return X if index_column is None else X[[columns[at] for at in features]]

@@ -1,0 +1,272 @@
+"""The commands `sdpbb price`, `sdpbb certainty` and `sdpbb sweep`: many runs, and one table."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.engine import OF_EVERY_RUN, StudyFile, StudyOptions, engine_options
+from sdpbb.app.cli.exits import ExitCode, study_exit_code
+from sdpbb.app.cli.inputs import InstanceOptions
+from sdpbb.app.cli.outputs import STDOUT, Content, Running, TableOutputs, import_engine, running
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.runtime.files import shown_path
+
+if TYPE_CHECKING:
+    from sdpbb.problem import Instance
+    from sdpbb.problem.statements import Statement
+    from sdpbb.questions.price import Price
+
+# Rows of the table.
+TOP = 20
+
+
+def price(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    only: Annotated[
+        str | None,
+        options.option(
+            metavar="LINES",
+            default="all",
+            help="Price only the constraints on these lines of the file, such as 4,9,12-15 (in a "
+            "JSON file: ml[3],cl[0]).",
+        ),
+    ] = None,
+    top: options.Top = TOP,
+    engine: StudyOptions = StudyOptions(),
+    outputs: TableOutputs = TableOutputs(),
+    quiet: options.Quiet = False,
+) -> ExitCode:
+    """Compute what each must-link and cannot-link, hard or soft, costs.
+
+    The price of a constraint is the decrease of the optimum without it. The most expensive come
+    first; a wrong constraint is often among them. The instance is solved once, and again without
+    each constraint that the others do not imply. A soft constraint costs its weight if the optimal
+    clustering violates it, otherwise at most that.
+    """
+    parameters = _checked(top, engine, outputs, data, inputs.constraints)
+    instance = inputs.read(data, quiet)
+    n_hard = len(instance.must_link) + len(instance.cannot_link)
+    if n_hard == 0 and not instance.has_soft_constraints:
+        raise InstanceError(
+            f"{shown_path(inputs.constraints or data)}: no must-links or cannot-links, hard "
+            "or soft; only they have a price (give --constraints)"
+        )
+    chosen = None if only is None else _chosen(instance, only)
+    import_engine()
+    from sdpbb.questions.price import constraint_prices
+
+    def on_price(price: Price, left: int) -> None:
+        # There are many that cost nothing, and they come fast.
+        is_news = price.upper > 0 or left == 0
+        (current.tell if is_news else current.tell_now_and_then)(f"{price}; {left} to go")
+
+    with running(outputs, quiet) as current:
+        report = constraint_prices(
+            instance,
+            chosen,
+            parameters,
+            time_limit_each=engine.seconds_each,
+            observer=current.progress(),
+            on_price=on_price,
+            interrupt=current.interrupt,
+        )
+        _tell_and_write(report, current, outputs, instance.name, top)
+    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
+
+
+def certainty(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    within: Annotated[
+        float, options.option(metavar="SHARE", help="How much more clusterings may cost.")
+    ] = 0.01,
+    clustering: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            default="searched for",
+            help="Labels of a good clustering to begin with, one per line.",
+        ),
+    ] = None,
+    column: options.LabelsColumn = None,
+    top: options.Top = TOP,
+    engine: StudyOptions = StudyOptions(),
+    outputs: TableOutputs = TableOutputs(),
+    quiet: options.Quiet = False,
+) -> ExitCode:
+    """Find the points that keep their cluster in all clusterings near the optimum.
+
+    A point is certain if it is with the anchor of its cluster, the point nearest to its mean, in
+    every clustering that costs at most 1 % more than the best one (--within). This is proven. The
+    other points come with what it costs, at least and at most, to have them elsewhere.
+    """
+    parameters = _checked(top, engine, outputs, data, inputs.constraints, clustering)
+    instance = inputs.read(data, quiet)
+    labels = inputs.labels(instance, clustering, column)
+    import_engine()
+    from sdpbb.questions.certainty import certainty as find
+
+    def on_point(known: int, left: int) -> None:
+        current.tell_now_and_then(f"{known} points are known; {left} to go")
+
+    with running(outputs, quiet) as current:
+        report = find(
+            instance,
+            within,
+            parameters,
+            labels=labels,
+            time_limit_each=engine.seconds_each,
+            observer=current.progress(),
+            on_point=on_point,
+            interrupt=current.interrupt,
+        )
+        _tell_and_write(report, current, outputs, instance.name, top)
+    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
+
+
+@engine_options(*OF_EVERY_RUN)
+class SweepEngine(StudyFile):
+    """Parameters of the runs; the limit of time is for the whole sweep."""
+
+
+@options.grouped
+class SweptInputs(InstanceOptions):
+    """Options on the files of the instance; its numbers of clusters are an option of their own."""
+
+    k: Annotated[int, Parameter(parse=False)] = 1
+    of_several_k = True
+
+
+@options.grouped
+class SweepOutputs(TableOutputs):
+    """Output files: tables, and labels of every k."""
+
+    labels: Annotated[
+        str | None,
+        options.output(
+            help="Write the labels of every k as CSV: a row for each point, a column for each k. "
+            "'-' as for --json."
+        ),
+    ] = None
+
+    def others(self, report: Any) -> list[Content]:
+        from sdpbb.problem.files.labels import encoded
+
+        def content() -> str | bytes:
+            text: str = report.labels_csv()
+            return text if self.labels == STDOUT else encoded(text, report.origin)
+
+        return [(self.labels, content)]
+
+
+def sweep(
+    data: options.Data,
+    /,
+    *,
+    ks: Annotated[
+        str,
+        options.option("-k", metavar="KS", help="Numbers of clusters, such as 2-10 or 2,3,5-8."),
+    ],
+    inputs: SweptInputs = SweptInputs(),
+    engine: SweepEngine = SweepEngine(),
+    out: Annotated[
+        str | None,
+        options.output(
+            metavar="DIR",
+            help="Folder for a checkpoint of each k, and its proof with --certificates.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        options.flag(
+            help="Resume the sweep in the folder: proven k stay as they are, k stopped by a "
+            "limit continue."
+        ),
+    ] = False,
+    certificates: Annotated[
+        bool, options.flag(help="Write a proof of each k into the folder, for 'sdpbb verify'.")
+    ] = False,
+    outputs: SweepOutputs = SweepOutputs(),
+    quiet: options.Quiet = False,
+) -> ExitCode:
+    """Find and prove the best clustering of the points in DATA for several k.
+
+    The table has the cost, its proven lower bound, the decrease, the silhouette, and the adjusted
+    Rand index (ARI) to the clustering of the previous k.
+    """
+    wanted = options.listed("k", ks)
+    if not all(re.fullmatch(r"[1-9]\d{0,8}", item) for item in wanted):
+        raise ParameterError(f"-k {ks!r}: expected numbers of clusters such as 2-10 or 2,3,5-8")
+    numbers = [int(item) for item in wanted]
+    parameters = _checked(TOP, engine, outputs, data, inputs.constraints)
+    points = inputs.points(data, quiet)
+    largest = replace(inputs, k=min(max(numbers), len(points.points)))
+    instance = largest.instance(data, points, quiet)
+    import_engine()
+    from sdpbb.questions.sweep import sweep as run
+
+    with running(outputs, quiet) as current:
+        report = run(
+            instance,
+            numbers,
+            parameters,
+            time_limit_each=engine.seconds_each,
+            folder=out,
+            resume=resume,
+            certificates=certificates,
+            on_entry=lambda entry, left: current.tell(f"{entry}; {left} to go"),
+            interrupt=current.interrupt,
+        )
+        _tell_and_write(report, current, outputs, instance.name)
+        if out is not None:
+            current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
+    return study_exit_code(report.interrupted, report.problems, report.is_complete)
+
+
+def _checked(top: int, engine: StudyFile, outputs: TableOutputs, *inputs: str | None) -> Any:
+    """Return the parameters of the runs, after all that can be refused without reading a file."""
+    if top < 0:
+        raise ParameterError(f"top = {top}: expected an integer >= 0")
+    parameters = engine.parameters()
+    outputs.check([*inputs, engine.file])
+    return parameters
+
+
+def _tell_and_write(
+    report: Any, current: Running, outputs: TableOutputs, name: str, *top: int
+) -> None:
+    """Tell and write the report of a study; of top rows, if the table is cut."""
+    from sdpbb.runtime.document import plain_text
+
+    document = report.document(*top)
+    current.tell(f"\n{plain_text(document)}")
+    outputs.write_report(report, document, name)
+
+
+def _chosen(instance: Instance, only: str) -> list[Statement]:
+    """The constraints of these places in the file."""
+    from sdpbb.problem.statements import stated_constraints
+
+    stated = stated_constraints(instance)
+    file = shown_path(instance.origin.constraints_path)
+    chosen = []
+    for place in options.listed("only", only):
+        there = [s for s in stated if s.place in (f"{file}:{place}", f"{file}: {place}")]
+        if not there:
+            raise ParameterError(
+                f"only = {place}: no must-link or cannot-link "
+                f"there{f' in {file}' if file else ', as there is no file of constraints'}"
+            )
+        chosen += there
+    return chosen

@@ -1,0 +1,353 @@
+"""Pages of HTML, which need no other file: of any document, and of a run with its instance.
+
+The page of a run says what was asked, what is proven and what it took, and shows the clustering,
+and the bounds. Pictures are SVG within the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import platform
+from collections.abc import Iterator
+from html import escape
+from textwrap import shorten
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.measures import silhouettes
+from sdpbb.plots import plot_bounds, plot_clusters
+from sdpbb.plots.style import require_matplotlib, svg
+from sdpbb.problem import Instance, Partition
+from sdpbb.problem.coordinates import members_of, sum_of_squares
+from sdpbb.runtime.document import (
+    Document,
+    Facts,
+    Markup,
+    Part,
+    Picture,
+    Section,
+    Table,
+    Text,
+    element,
+    fragment,
+    markup,
+)
+from sdpbb.runtime.files import FilePath, write_atomically
+from sdpbb.runtime.results import plain
+from sdpbb.runtime.values import amount, rounded_down, seconds_text, shortened
+from sdpbb.runtime.version import installed_version
+from sdpbb.search.events import NodeEnd
+from sdpbb.search.result import Result
+from sdpbb.search.trace import Trace
+
+# Features, and clusters, of the table of means; features from which on it is folded away.
+MOST_FEATURES, MOST_COLUMNS, MOST_UNFOLDED = 100, 40, 30
+# Clusters that have a row each, members of each that are named, points that have silhouettes.
+MOST_CLUSTERS, MOST_MEMBERS, MOST_SILHOUETTES = 500, 500, 5_000
+# Letters of a name, and of a constraint; constraints on clusters that are listed.
+LONGEST, LONGEST_CONSTRAINT, MOST_CONSTRAINTS = 60, 80, 6
+
+BRANCHING = (
+    "Where the bound of a node left a gap, two points were chosen, and the node was replaced by "
+    "two: in one they share a cluster, in the other they do not. The proof is complete when no "
+    "node is open. {}: {}."
+)
+CSS = """
+:root {
+  color-scheme: light dark;
+  --ink: #1b2430; --soft: #566270; --rule: #d9dee4; --paper: #fefefe; --panel: #f3f5f8;
+  --good: #00694c; --fair: #8a5a00; --bad: #a83a00;
+}
+@media screen and (prefers-color-scheme: dark) {
+  :root {
+    --ink: #e6eaef; --soft: #a9b4c0; --rule: #38424d; --paper: #14191f; --panel: #1d242c;
+    --good: #4fd0a8; --fair: #f0b64a; --bad: #ff8f57;
+  }
+  img { filter: invert(1) hue-rotate(180deg); }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 58rem;
+  background: var(--paper); color: var(--ink); font: 1rem/1.55 system-ui, sans-serif;
+}
+h1, td, .text, details p { overflow-wrap: anywhere; }
+h2 { margin-top: 2.6rem; padding-top: .9rem; border-top: 1px solid var(--rule); }
+.kicker, .note, caption, figcaption, summary, footer, .facts th { color: var(--soft); }
+.verdict { padding: .2rem 1.1rem; background: var(--panel); border-left: .35rem solid; }
+.verdict strong { font-size: 1.15rem; }
+.good { border-color: var(--good); }
+.fair { border-color: var(--fair); }
+.bad { border-color: var(--bad); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; }
+caption { text-align: left; }
+th, td { padding: .28rem 1.1rem .28rem 0; border-bottom: 1px solid var(--rule); }
+th { font-weight: 600; vertical-align: top; }
+.facts th { font-weight: 400; }
+.numbers td, .numbers thead th:not(:first-child) { text-align: right; }
+.numbers .long { min-width: 10rem; }
+.numbers td:not(.long) { white-space: nowrap; }
+figure { margin: 1rem 0; }
+img { max-width: 100%; height: auto; }
+pre { background: var(--panel); padding: .8rem 1rem; white-space: pre-wrap; }
+footer { margin-top: 3rem; }
+@media print {
+  figure, table, .verdict { break-inside: avoid; }
+  h2 { break-after: avoid; }
+}
+"""
+
+
+def page(document: Document, version: str = "", command: str = "") -> str:
+    """Return a page of a document.
+
+    It refers to no other file, and has no script.
+
+    version : of the program that made the result; "" for this one
+    command : what was typed for it; "" for a result from Python
+
+    Raises
+    ------
+    BackendUnavailable
+        Without matplotlib.
+    """
+    require_matplotlib()
+    name = document.name or "Unnamed instance"
+    parts = [*document.parts]
+    if command:
+        parts.append(Section("The command", [Text(command, "verbatim")]))
+    heading = element("p", document.title, class_="kicker"), element("h1", name)
+    main = element("main", *heading, *(fragment(part, drawn) for part in parts))
+    footer = element("footer", f"Written by sdpbb {version or installed_version()}.")
+    title = markup(f"{document.name or 'unnamed'}: {document.title}")
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title.html}</title>\n<style>{CSS}</style>\n</head>\n"
+        f"<body>\n{main.html}\n{footer.html}\n</body>\n</html>\n"
+    )
+
+
+def drawn(picture: Picture) -> Markup:
+    """Return the figure of a picture, an image of its own for those who want to save it."""
+    source = base64.b64encode(svg(picture.draw())).decode("ascii")
+    text = escape(picture.description)
+    image = Markup(f'<img src="data:image/svg+xml;base64,{source}" alt="{text}">')
+    caption = element("figcaption", picture.caption)
+    return element("figure", element("div", image, class_="scroll"), caption)
+
+
+def write_html_report(
+    path: FilePath,
+    instance: Instance,
+    result: Result,
+    trace: Trace | None = None,
+    command: str = "",
+) -> None:
+    """Write a page on a run to a file, wholly or not at all.
+
+    It has question, clustering, proof, and what it takes to repeat the run. It refers to no other
+    file, and has no script.
+
+    Parameters
+    ----------
+    instance, result : what was solved, and what came of it
+    trace : an observer of the run, for the bounds over time and the nodes; None to leave them out
+    command : what was typed to have it run
+
+    Raises
+    ------
+    BackendUnavailable
+        Without matplotlib.
+    OSError
+        See `sdpbb.runtime.files.replacement`.
+    """
+    require_matplotlib()
+    write_atomically(path, page(run_document(instance, result, trace), result.version, command))
+
+
+def run_document(instance: Instance, result: Result, trace: Trace | None = None) -> Document:
+    """Return the document of a result with sections on the instance and the run."""
+    brief = result.document()
+    parts = [*brief.parts, question(instance, result)]
+    if result.partition is not None:
+        parts.append(clustering(instance, result.partition))
+    return Document(brief.title, [*parts, *course(result, trace)], instance.name)
+
+
+def question(instance: Instance, result: Result) -> Section:
+    """Return the section that says what was asked, after what was done to the data."""
+    parts: list[Part] = []
+    steps = [f"{step[:1].upper()}{step[1:]}." for step in instance.origin.preparation]
+    if instance.weights is not None:
+        least, most = instance.weights.min(), instance.weights.max()
+        weights = f"Points have weights, {least:.4g} to {most:.4g}"
+        steps.append(f"{weights}: squared distances count times these.")
+    if steps:
+        parts += [Text("What was done to the data:"), Text("\n".join(steps), "list")]
+    kept = ", and every constraint is satisfied" if instance.has_constraints else ""
+    text = (
+        f"Divide {amount(instance.n_points, 'point')} into exactly "
+        f"{amount(instance.k, 'cluster')}, none of them empty, so that the squared Euclidean "
+        f"distances of the points to the means of their clusters have the least sum{kept}."
+    )
+    n_pairs = len(instance.must_link), len(instance.cannot_link)
+    soft = len(instance.soft_must_link), len(instance.soft_cannot_link)
+    others, more = instance.other_constraints, len(instance.other_constraints) - MOST_CONSTRAINTS
+    shown = [shorten(str(one), LONGEST_CONSTRAINT, placeholder=" ...") for one in others]
+    on_clusters = ", ".join(shown[:MOST_CONSTRAINTS]) + (f", and {more} more" if more > 0 else "")
+    of_both = f"{amount(soft[0], 'must-link')} and {amount(soft[1], 'cannot-link')}"
+    facts = {
+        "Points": f"{instance.n_points:,} with {amount(instance.n_features, 'feature')}",
+        "Clusters": f"{instance.k:,}",
+        "Must-links": f"{n_pairs[0]:,} (two points that share a cluster)" if n_pairs[0] else "",
+        "Cannot-links": f"{n_pairs[1]:,} (two points that do not)" if n_pairs[1] else "",
+        "Sizes of clusters": ", ".join(instance.stated_limits),
+        "Soft constraints": f"{of_both}, each at its weight" if any(soft) else "",
+        "On clusters": on_clusters,
+        "Constraints from": instance.origin.constraints_path,
+        "Proof wanted": f"to a relative gap of {result.gap_asked:g}",
+    }
+    parts += [Text(text), Facts([(name, value) for name, value in facts.items() if value])]
+    return Section("What was asked", parts)
+
+
+def clustering(
+    instance: Instance, partition: Partition, heading: str = "The clustering"
+) -> Section:
+    """Return the section of the clusters: constraints, means, table, picture and members."""
+    n_violated = sum(len(violated) for violated in partition.violations(instance))
+    n_pairs = len(instance.must_link) + len(instance.cannot_link)
+    parts: list[Part] = []
+    if n_violated:
+        violated = f"{n_violated:,} of {n_pairs:,} are violated"
+        parts.append(Text(f"Of the constraints on pairs, {violated}."))
+    elif n_pairs:
+        parts.append(Text(f"All constraints on pairs are satisfied ({n_pairs:,})."))
+    points = amount(instance.n_points, "point")
+    description = f"{points} in {amount(partition.n_clusters, 'cluster')} on a plane."
+    caption = "Must-links are full lines, cannot-links dashed ones. " if n_pairs else ""
+    if instance.n_features > 2:
+        caption += (
+            f"The {instance.n_features:,} features are projected onto the two directions of "
+            "largest variance; clusters that seem to overlap may be apart in the others."
+        )
+    picture = Picture(description, caption, lambda: plot_clusters(instance, partition))
+    parts += [_means(instance, partition), *_cluster_table(instance, partition), picture]
+    return Section(heading, [*parts, members(instance, partition)])
+
+
+def _means(instance: Instance, partition: Partition) -> Section:
+    """Return the means of clusters by feature, in the user's units."""
+    origin = instance.origin
+    means = origin.in_user_units(partition.means(instance.points, instance.weights))
+    d, k = instance.n_features, partition.n_clusters
+    names = origin.feature_names or tuple(f"feature {j}" for j in range(1, d + 1))
+    rows = [
+        [shortened(name, LONGEST), *(f"{value:.5g}" for value in values)]
+        for name, values in zip(names[:MOST_FEATURES], means[:MOST_COLUMNS].T, strict=False)
+    ]
+    heading = ["Feature", *(f"Cluster {c}" for c in range(min(k, MOST_COLUMNS)))]
+    parts: list[Part] = [Table(heading, rows, more=max(0, d - MOST_FEATURES))]
+    if k > MOST_COLUMNS:
+        parts.append(Text(f"{k - MOST_COLUMNS:,} more clusters are left out.", "note"))
+    return Section("Means of the clusters", parts, d > MOST_UNFOLDED)
+
+
+def _cluster_table(instance: Instance, partition: Partition) -> tuple[Table, Text]:
+    """Return the sizes and the scatter of the clusters, and a note on the columns."""
+    costs = within(instance, partition)
+    total, members = costs.sum(), members_of(partition.labels)
+    note = (
+        "Clusters are numbered by their first point, as in the labels. The RMS distance is the "
+        "root of the mean squared distance of a cluster's points to its mean."
+    )
+    each = None
+    if instance.n_points <= MOST_SILHOUETTES:
+        each = silhouettes(instance.points, partition.labels)
+    if each is not None:
+        note += (
+            " The silhouette is between -1 and 1: near 1 where a cluster's points are far from the "
+            f"next cluster; its mean over all points is {each.mean():.3f}."
+        )
+    rows = []
+    for cluster, (cost, rows_of) in enumerate(zip(costs, members[:MOST_CLUSTERS], strict=False)):
+        size = len(rows_of)
+        mass = size if instance.weights is None else instance.weights[rows_of].sum()
+        row = [
+            str(cluster),
+            f"{size:,}",
+            f"{100 * size / instance.n_points:.1f}%",
+            f"{cost:.6g}",
+            f"{100 * cost / total if total > 0 else 0.0:.1f}%",
+            f"{math.sqrt(cost / mass):.4g}",
+            "" if each is None else f"{each[rows_of].mean():.3f}",
+        ]
+        rows.append(row)
+    heading = ["Cluster", "Points", "Share of points", "Within sum of squares", "Share of it"]
+    more = partition.n_clusters - len(rows)
+    table = Table([*heading, "RMS distance", "Silhouette"], rows, "The clusters", more)
+    return table, Text(note, "note")
+
+
+def within(instance: Instance, partition: Partition) -> NDArray[np.float64]:
+    """Return the sums of squares inside the clusters, (k,), weighted if points are."""
+    points, weights = instance.points, instance.weights
+    costs = [
+        sum_of_squares(points[members], None if weights is None else weights[members])
+        for members in members_of(partition.labels)
+    ]
+    return np.array(costs)
+
+
+def members(instance: Instance, partition: Partition) -> Section:
+    """Return the members of each cluster by name, folded away."""
+    rows = []
+    for cluster, found in enumerate(members_of(partition.labels)[:MOST_CLUSTERS]):
+        named = (shortened(instance.origin.row(i), LONGEST) for i in found[:MOST_MEMBERS].tolist())
+        more = len(found) - MOST_MEMBERS
+        text = ", ".join(named) + (f", and {more:,} more" if more > 0 else "")
+        rows.append((f"Cluster {cluster}: {amount(len(found), 'point')}", text))
+    return Section("Members", [Facts(rows)], folded=True)
+
+
+def course(result: Result, trace: Trace | None) -> list[Part]:
+    """Return the sections on the bounds over time and the nodes, and on how to repeat."""
+    folded: list[Part] = []
+    if trace is not None:
+        folded += _bounds(trace)
+        counts = [(end, sum(node.end is end for node in trace.nodes)) for end in NodeEnd]
+        if dict(counts)[NodeEnd.BRANCHED]:
+            told = ", ".join(f"{n:,} {end.value}" for end, n in counts if n)
+            folded.append(Text(BRANCHING.format(amount(len(trace.nodes), "node"), told)))
+    parts: list[Part] = []
+    if folded:
+        inner = Section("Nodes and bounds", folded, folded=True)
+        parts.append(Section("How it was proven", [inner]))
+    facts = [
+        ("sdpbb", result.version or "unknown"),
+        ("Python", f"{platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"),
+    ]
+    again: list[Part] = [Facts(facts)]
+    if result.parameters:
+        listing = Text(json.dumps(plain(result.parameters), indent=2), "verbatim")
+        again.append(Section("All parameters (null: no limit)", [listing], folded=True))
+    return [*parts, Section("How to do it again", again)]
+
+
+def _bounds(trace: Trace) -> Iterator[Section]:
+    if len({(point.lower, point.upper) for point in trace.points}) < 2:
+        return
+    first, last = trace.points[0], trace.points[-1]
+    best = f"; the best clustering found costs {last.upper:.6g}"
+    description = (
+        f"The lower bound rises from {rounded_down(first.lower, 6)} to "
+        f"{rounded_down(last.lower, 6)} in {seconds_text(last.seconds)}"
+        f"{best if math.isfinite(last.upper) else ''}."
+    )
+    caption = "The optimum lies in the shaded part at any time. A dot is a better clustering."
+    picture = Picture(description, caption, lambda: plot_bounds(trace))
+    yield Section("Bounds over time", [picture])
