@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sdpbb import constraint_sets
 from sdpbb.constraint_sets import (
+    Drawing,
     LinkedPairs,
     by_kinds,
     by_number,
@@ -169,25 +170,31 @@ def test_a_constraint_is_right_with_the_probability_that_its_weight_tells(least)
 
 
 @pytest.mark.parametrize(
-    ("draw", "numbers", "expected"),
+    ("drawing", "expected"),
     [
-        (by_number, (4,), BY_NUMBER),
-        (by_percentage, (40,), BY_PERCENTAGE),
-        (by_kinds, (2, 2), BY_KINDS),
-        (by_kinds, (0, 2), [[], [[0, 3], [2, 3]]]),
+        (Drawing(pairs=4, seed=5), BY_NUMBER),
+        (Drawing(percentage=40, seed=5), BY_PERCENTAGE),
+        (Drawing(must_links=2, cannot_links=2, seed=5), BY_KINDS),
+        (Drawing(cannot_links=2, seed=5), [[], [[0, 3], [2, 3]]]),
     ],
 )
-def test_the_same_seed_draws_the_same_pairs_for_ever(draw, numbers, expected):
-    drawn = draw(np.arange(8) % 2, *numbers, generator(5)).hard
+def test_the_same_seed_draws_the_same_pairs_for_ever(drawing, expected):
+    drawn = drawing.of(np.arange(8) % 2)
     assert [drawn.must_link.tolist(), drawn.cannot_link.tolist()] == expected
+    assert not drawing.is_soft
 
 
-def test_soft_constraints_have_weight_one():
-    drawn = by_number(LABELS, 30, generator())
-    assert np.array_equal(drawn.soft.soft_must_link.pairs, drawn.hard.must_link)
-    assert np.array_equal(drawn.soft.soft_cannot_link.pairs, drawn.hard.cannot_link)
-    assert set(drawn.soft.soft_cannot_link.weights) == {1.0}
-    assert not len(drawn.soft.must_link) + len(drawn.soft.cannot_link)
+def test_a_drawing_of_soft_constraints():
+    hard = Drawing(pairs=30).of(LABELS)
+    soft = Drawing(pairs=30, soft=True).of(LABELS)
+    assert np.array_equal(soft.soft_must_link.pairs, hard.must_link)
+    assert np.array_equal(soft.soft_cannot_link.pairs, hard.cannot_link)
+    assert set(soft.soft_cannot_link.weights) == {1.0}
+    assert not len(soft.must_link) + len(soft.cannot_link)
+    confident = Drawing(pairs=30, confidence=0.6).of(LABELS)
+    assert len(confident.soft_must_link) + len(confident.soft_cannot_link) == 30
+    noisy = Drawing(pairs=30, noise=0.5).of(LABELS)
+    assert keys(noisy.must_link) != keys(hard.must_link)
 
 
 @pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])
@@ -198,8 +205,11 @@ def test_rows_of_unknown_label_take_no_part(unknown):
     known = np.flatnonzero(rng.random(40) < 0.5)
     partial = np.full(40, unknown, dtype=object)
     partial[known] = labels[known]
-    for draw, numbers in ((by_number, (30,)), (by_percentage, (50,)), (by_kinds, (5, 6))):
-        drawn = draw(partial, *numbers, generator())
-        alone = draw(labels[known], *numbers, generator())
+    for drawing in (
+        Drawing(pairs=30),
+        Drawing(percentage=50),
+        Drawing(must_links=5, cannot_links=6),
+    ):
+        drawn, alone = drawing.of(partial), drawing.of(labels[known])
         assert np.array_equal(drawn.must_link, known[alone.must_link])
         assert np.array_equal(drawn.cannot_link, known[alone.cannot_link])

@@ -14,8 +14,9 @@ import pytest
 
 from sdpbb.app.cli import EXIT_CODES, ExitCode
 from sdpbb.app.cli.app import COMMANDS
+from sdpbb.constraint_sets import Drawing
 from sdpbb.problem import Instance
-from sdpbb.problem.formats import write_points
+from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
 from sdpbb.questions import check
 from sdpbb.run.explanation import Diagnosis
 from tests.checker.building import built
@@ -24,6 +25,7 @@ from tests.commands.test_transcripts import FILES
 from tests.problem.test_messages import CASES, file
 
 ROOT = Path(__file__).parents[2]
+LABELS = np.repeat([0, 1, 2], 10)
 
 
 @pytest.fixture
@@ -79,6 +81,34 @@ def test_what_was_not_found_out_has_its_own_status(run, folder, monkeypatch):
     assert code == ExitCode.LIMIT_WITHOUT_CLUSTERING
     assert "unknown: found neither a clustering that satisfies them nor a proof of conflict" in out
     assert "time" not in out
+
+
+@pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
+def test_constraints_that_are_drawn_are_read_back(run, folder, constraints_format):
+    Path("labels.txt").write_text("".join(f"{label}\n" for label in LABELS))
+    words = ["--must-links", 5, "--cannot-links", 7, "--format", constraints_format]
+    assert run("generate", "labels.txt", *words, "--out", "drawn")[0] == 0
+    expected = Drawing(must_links=5, cannot_links=7).of(LABELS)
+    for told in (None, constraints_format):
+        read = read_constraints("drawn", 30, told)
+        assert np.array_equal(read.must_link, expected.must_link)
+        assert np.array_equal(read.cannot_link, expected.cannot_link)
+
+
+@pytest.mark.parametrize("constraints_format", ["pc-sos-sdp", "pccc"])
+@pytest.mark.parametrize("options", [{}, {"confidence": 0.6}, {"noise": 0.4}])
+def test_soft_constraints_that_are_drawn_are_read_back(run, folder, constraints_format, options):
+    Path("labels.txt").write_text("".join(f"{label}\n" for label in LABELS))
+    words = [text for name, value in options.items() for text in (f"--{name}", value)]
+    words += ["--format", constraints_format]
+    assert run("generate", "labels.txt", "--pairs", 9, "--soft", *words, "--out", "drawn")[0] == 0
+    read, expected = (
+        read_constraints("drawn", 30),
+        Drawing(pairs=9, soft=True, **options).of(LABELS),
+    )
+    for kind in ("soft_must_link", "soft_cannot_link"):
+        assert np.array_equal(getattr(read, kind).pairs, getattr(expected, kind).pairs)
+        assert np.array_equal(getattr(read, kind).weights, getattr(expected, kind).weights)
 
 
 # A proof of six points with fixed pairs, and what is wrong with it.
@@ -138,19 +168,16 @@ def test_neither_the_solver_nor_a_compiler_is_loaded_to_verify(proof):
 
 
 def test_a_reader_that_leaves_costs_one_line(folder):
-    command = [sys.executable, "-m", "sdpbb", "heuristic", "kmeans", "points.txt"]
+    Path("labels.txt").write_text("".join(f"{label}\n" for label in LABELS))
+    command = [sys.executable, "-m", "sdpbb", "generate", "labels.txt", "--pairs", "300"]
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb") as closed:
         process = subprocess.run(
-            [*command, "--labels", "-"],
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
+            [*command, "--out", "-"], stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60
         )
     assert process.returncode == ExitCode.BAD_INPUT
-    assert process.stderr.endswith("error: standard output: could not be written (Broken pipe)\n")
+    assert process.stderr == "error: standard output: could not be written (Broken pipe)\n"
 
 
 STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gap.solve_and_certify"

@@ -31,6 +31,7 @@ from sdpbb import constraint_sets as sets
 from sdpbb import problem
 from sdpbb.checker import command as checker
 from sdpbb.checker.kernel.stated import StatedInstance
+from sdpbb.constraint_sets import Drawing
 from sdpbb.errors import SdpbbError
 from sdpbb.problem import formats, frames
 from sdpbb.problem.files.constraints import PAIRS as PAIR_KINDS
@@ -291,7 +292,9 @@ INCOMES = "name,income,age,class,w\n" + "".join(
 OF_INCOMES = {"index_column": "name", "weight_column": "w", "drop": ["class"]}
 UMLAUTS = problem.Origin(row_names=("Müller", "Søren", "Anna"))
 RNG = np.random.default_rng(0)
-NAMES = vars(problem) | globals() | {"gzip": gzip, "Scaling": Scaling, "sets": sets}
+NAMES = (
+    vars(problem) | globals() | {"gzip": gzip, "Drawing": Drawing, "Scaling": Scaling, "sets": sets}
+)
 NAMES["Constraints"] = formats.Constraints
 
 

@@ -19,7 +19,7 @@ MODULES = {
 """Modules of commands that are not in a module of their own name."""
 COMMANDS = (
     *("solve", "resume", "heuristic", "gap", "batch", "check", "price", "certainty", "sweep"),
-    *("verify", "suggest", "parameters", "doctor"),
+    *("verify", "generate", "suggest", "parameters", "doctor"),
 )
 """Commands in the order of the help text, each in a module of its name, or in one of `MODULES`."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sdpbb.problem import Instance
-    from sdpbb.problem.formats import PointTable
+    from sdpbb.problem.formats import Constraints, PointTable
     from sdpbb.problem.origin import Origin
 
 READING = tuple(own_declarations(Reading))
@@ -50,6 +50,16 @@ def warnings_as_lines(quiet: bool = False) -> Iterator[None]:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
+
+
+def constraint_counts(constraints: Instance | Constraints) -> dict[str, int]:
+    """Return the numbers of constraints on pairs by kind."""
+    return {
+        "must-link": len(constraints.must_link),
+        "cannot-link": len(constraints.cannot_link),
+        "soft must-link": len(constraints.soft_must_link),
+        "soft cannot-link": len(constraints.soft_cannot_link),
+    }
 
 
 @options.grouped

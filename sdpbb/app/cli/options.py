@@ -269,6 +269,9 @@ Data = Annotated[
         "NumPy (.npy, .npz); text may be gzipped.",
     ),
 ]
+Encoding = Annotated[
+    str | None, _declared("encoding", own_declarations(Reading)["encoding"], with_default=False)
+]
 LabelsColumn = Annotated[
     str | None,
     option(
