@@ -220,7 +220,7 @@ class Heuristic(Parameters, ABC):
                     f"{self.name}: does not support limits on the weights of clusters; expected "
                     "no min_weight and max_weight, or the method best-of"
                 )
-        elif instance.has_constraints_beyond_pairs:
+        elif instance.rules.go_beyond_pairs:
             keeps = "pccc" if instance.has_soft_constraints else "best-of"
             raise InstanceError(
                 f"{self.name}: supports constraints on pairs only; expected none on clusters, or "

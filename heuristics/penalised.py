@@ -276,7 +276,7 @@ class PCCC(AlternatingHeuristic):
 
     def check(self, instance: Instance) -> None:
         super().check(instance)
-        if self.q is not None and instance.has_constraints_beyond_pairs:
+        if self.q is not None and instance.rules.go_beyond_pairs:
             raise InstanceError(
                 f"pccc: q = {self.q!r}: with limits on sizes or weights, a block may have to join "
                 "any cluster; expected q = None, or no limits"

@@ -37,22 +37,16 @@ def join_equal_points(instance: Instance) -> Instance:
 def equal_points(instance: Instance) -> NDArray[np.intp]:
     """Return the must-links (p, 2) of `join_equal_points`."""
     n, none = instance.n_points, np.empty((0, 2), np.intp)
-    apart = [instance.cannot_link, instance.soft_cannot_link.pairs, instance.soft_must_link.pairs]
-    if instance.min_weight is not None or instance.max_weight is not None:
+    soft = instance.soft_cannot_link.pairs, instance.soft_must_link.pairs
+    if instance.limits or instance.rules.go_beyond_pairs:
         return none
-    if instance.max_size is not None and instance.max_size < n:
-        return none  # also where k clusters cannot have more, which the checker does not look for
-    if instance.cluster_constraints or instance.size_limits is not None:
-        if instance.has_constraints_beyond_pairs:
-            return none
-        apart.append(instance.rules.apart)
     first_equal = _first_equal(instance.points)
     if instance.k == 1 or (first_equal == np.arange(n)).all():
         return none
     block_of = connected_components(n, instance.must_link)
     first = np.unique(block_of, return_index=True)[1]
     linked, mixed = np.zeros(len(first), bool), np.zeros(len(first), bool)
-    linked[block_of[np.concatenate(apart)]] = True
+    linked[block_of[np.concatenate([instance.cannot_link, instance.rules.apart, *soft])]] = True
     mixed[block_of[first_equal != first_equal[first[block_of]]]] = True
     blocks = np.flatnonzero(~linked & ~mixed)
     # The first of equal points stands for all.

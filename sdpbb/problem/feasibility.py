@@ -61,12 +61,12 @@ def find_feasible(
 
     Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
-    unused colours to blocks that share theirs; so the answer is that of k-colourability
-    (`colouring.decide`). If quantities are limited (`Contraction.packed_quantities`), a colouring
-    within the limits is searched for greedily, then by an integer programme. If that
-    programme would be large, and no least above 1 follows from the limits (`SizeLimits`), the
-    colouring returned may exceed their maxima: callers ask `keeps_sizes`. Other constraints on
-    clusters are ignored.
+    unused colours to blocks that share theirs; so the answer is that of k-colourability.
+
+    If quantities are limited (`Contraction.packed_quantities`), a colouring within the limits is
+    searched for greedily, then by an integer programme. If that programme would be large, and no
+    least above 1 follows from the limits (`SizeLimits`), the colouring returned may exceed their
+    maxima: callers ask `keeps_sizes`. Other constraints on clusters are ignored.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class Rules:
 
     @property
     def go_beyond_pairs(self) -> bool:
-        """True if the rules say more than the pairs."""
+        """True if the rules say more than cannot-links could."""
         return bool(self.quantities or self.oracles)
 
 
@@ -266,11 +266,6 @@ class ConstraintForms:
     def other_constraints(self) -> tuple[ClusterConstraint, ...]:
         """Constraints on clusters but maximum sizes, which are in `stated_limits`."""
         return tuple(one for one in self.cluster_constraints if type(one) is not MaximumSize)
-
-    @property
-    def has_constraints_beyond_pairs(self) -> bool:
-        """True if constraints on clusters, or on sizes, say more than cannot-links could."""
-        return self.rules.go_beyond_pairs
 
     @property
     def has_constraints_beyond_sizes(self) -> bool:

@@ -24,7 +24,7 @@ MANY = labelled(1500, 25_000)
 
 
 def test_many_cannot_links_that_agree_with_the_data_need_no_integer_programme(monkeypatch):
-    monkeypatch.setattr("sdpbb.problem.colouring.decide.solve_binary_programme", pytest.fail)
+    monkeypatch.setattr("sdpbb.problem.colouring.solved_within", pytest.fail)
     contraction = contract(MANY)
     labels = first_clustering(contraction, lambda: 60.0)
     assert contraction.keeps(labels)
@@ -34,7 +34,7 @@ def test_many_cannot_links_that_agree_with_the_data_need_no_integer_programme(mo
 
 
 def test_a_run_begins_with_it(monkeypatch):
-    monkeypatch.setattr("sdpbb.problem.colouring.decide.solve_binary_programme", pytest.fail)
+    monkeypatch.setattr("sdpbb.problem.colouring.solved_within", pytest.fail)
     result = sdpbb.heuristic("ipc-kmeans", time_limit=60.0).run(MANY)
     assert result.keeps_hard_constraints
     stop = threading.Event()
@@ -47,7 +47,7 @@ def test_a_run_begins_with_it(monkeypatch):
 
 
 def test_a_check_tells_that_there_is_one(monkeypatch):
-    monkeypatch.setattr("sdpbb.problem.colouring.decide.solve_binary_programme", pytest.fail)
+    monkeypatch.setattr("sdpbb.problem.colouring.solved_within", pytest.fail)
     assert sdpbb.check_constraints(MANY).is_feasible is True
 
 

@@ -124,12 +124,12 @@ def test_what_follows_from_merged_blocks_is_found():
 
 def test_what_never_binds_is_dropped():
     instance = line(2, MaximumSize(6), MaximumOverlap([0, 1], 2), MinimumDifference([0], 5))
-    assert not instance.has_constraints_beyond_pairs
+    assert not instance.rules.go_beyond_pairs
     contraction = contract(instance)
     assert (contraction.instance, len(contraction.upper_limits)) == (None, 0)
     # Once no cluster can hold the pair, nothing is left to count.
     instance = line(2, SoftCannotLinks([(0, 1)], 0))
-    assert instance.has_constraints_beyond_pairs
+    assert instance.rules.go_beyond_pairs
     contraction = contract(instance)
     assert contraction.cannot_link.tolist() == [[0, 1]]
     assert (len(contraction.upper_limits), contraction.upper_limits.pairs.shape) == (0, (0, 6, 6))

@@ -82,7 +82,7 @@ def test_limits_that_say_nothing_are_none():
         np.arange(4.0)[:, None], 2, weights=np.arange(1.0, 5.0), max_weight=10, min_weight=1
     )
     assert not instance.limits_weight
-    assert not instance.has_constraints_beyond_pairs
+    assert not instance.rules.go_beyond_pairs
 
 
 @pytest.mark.parametrize(
