@@ -49,7 +49,7 @@ STAGES: Mapping[str, Mapping[str, Any]] = {
     "columns": {},
     "columns in short slices": SHORT_SLICES,
     "columns without enumeration": NO_ENUMERATION,
-    "columns after the relaxation": {**HARD, "bounds.staged.run.CENTRE_ITERATIONS": 40},
+    "columns after the relaxation": {**HARD, "bounds.staged.methods.CENTRE_ITERATIONS": 40},
     "hybrid": {},
     "easy columns": {**SHORT_SLICES, **EASY, **ALL_COLUMNS},
     "easy columns given up": {

@@ -91,7 +91,7 @@ def test_the_search_knows_interfaces_only():
     """Of bounds; of heuristics, which are below it as well, the one that finds incumbents."""
     known = set().union(*(IMPORTED[module] for module in FILES if room_of(module) == "search"))
     bounds = {module for module in known if module.startswith("sdpbb.bounds.")}
-    assert bounds == {"sdpbb.bounds.bound", "sdpbb.bounds.method"}
+    assert bounds == {"sdpbb.bounds.bound"}
     of_heuristics = {module for module in known if room_of(module) == "heuristics"}
     assert of_heuristics == {"heuristics", "heuristics.incumbents"}
 

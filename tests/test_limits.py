@@ -129,7 +129,7 @@ def test_the_command_at_its_memory_limit(run, tmp_path):
 def long_steps(monkeypatch, request):
     """Instances of any size count as large, so that their steps are those of another process."""
     monkeypatch.undo()  # the choice of processes is the run's own
-    monkeypatch.setattr("sdpbb.bounds.method.BoundingMethod.most_blocks_here", 1)
+    monkeypatch.setattr("sdpbb.bounds.bound.BoundingMethod.most_blocks_here", 1)
     return monkeypatch
 
 

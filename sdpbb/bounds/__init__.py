@@ -1,1 +1,1 @@
-"""Lower bounds: a package per bounding method, behind `sdpbb.bounds.method.BoundingMethod`."""
+"""Lower bounds: a package per bounding method, behind `sdpbb.bounds.bound.BoundingMethod`."""

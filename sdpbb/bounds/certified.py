@@ -13,22 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import (
+    BoundingMethod,
     BoundProgress,
     BoundRun,
     PairFixings,
     ProvenBound,
 )
-from sdpbb.bounds.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
-from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.evidence import checkable
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.kernel.blocks import Blocks
-from sdpbb.checker.kernel.evidence import Effort, scatter_bound
+from sdpbb.checker.kernel.dual import Semidefinite
+from sdpbb.checker.kernel.evidence import Effort, Evidence, scatter_bound
 from sdpbb.checker.kernel.geometry import Contracted
 from sdpbb.checker.kernel.judge import Judge, excluded_pairs, far_pairs
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Rules, with_limits
 from sdpbb.checker.kernel.stated import StatedInstance
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit

@@ -47,7 +47,7 @@ def components_apart(
     component_of = np.full(m, -1, np.intp)
     if not math.isfinite(cutoff):
         return np.zeros(m, np.intp)
-    distance = _Distances(contraction, points, weights)
+    least_cost = _cost_together(contraction, points, weights)
     graph = sparse_graph(m, contraction.cannot_link)
     left = np.arange(m)
     count = 0
@@ -59,7 +59,7 @@ def components_apart(
             if stop():
                 return np.zeros(m, np.intp)
             i = waiting.pop()
-            near = distance.least_cost(i, left) <= cutoff
+            near = least_cost(i, left) <= cutoff
             near &= ~np.isin(left, neighbours(graph, i))
             found = left[near]
             component_of[found] = count
@@ -69,38 +69,33 @@ def components_apart(
     return component_of
 
 
-class _Distances:
-    """Block means, each as one of the points and the offset from it."""
+def _cost_together(
+    contraction: Contraction, points: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> Callable[[int, NDArray[np.intp]], NDArray[np.float64]]:
+    """Return a function of a block and others (t,), which bounds the costs of clusterings below.
 
-    def __init__(
-        self,
-        contraction: Contraction,
-        points: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
-    ) -> None:
-        self._points = points[contraction.representatives]
-        self._weights, self._counts = contraction.weights, contraction.counts
-        self._away, self._spread = None, np.zeros(contraction.n_blocks)
-        if contraction.n_blocks < contraction.n_points:
-            away, self._away = offsets(points, contraction.block_of, weights)
-            lengths = np.linalg.norm(away, axis=1)
-            np.maximum.at(self._spread, contraction.block_of, lengths)
-        # Sums inside of blocks have as many terms as the block has points.
-        terms = float(contraction.counts.max()) + 4.0 * (points.shape[1] + 16)
-        self._inside = math.fsum(contraction.scatter) * (1.0 - terms * _EPS)
+    They have that block and each of the others in one cluster. Block means are one of the points
+    each and the offset from it.
+    """
+    first, e, counts = contraction.representatives, contraction.weights, contraction.counts
+    own, spread = points[first], np.zeros(contraction.n_blocks)
+    away = np.zeros_like(own)
+    if contraction.n_blocks < contraction.n_points:
+        offset, away = offsets(points, contraction.block_of, weights)
+        np.maximum.at(spread, contraction.block_of, np.linalg.norm(offset, axis=1))
+    terms = 4.0 * (points.shape[1] + 16)
+    # Sums inside of blocks have as many terms as the block has points.
+    inside = math.fsum(contraction.scatter) * (1.0 - (float(counts.max()) + terms) * _EPS)
 
-    def least_cost(self, i: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return lower bounds on the cost of a clustering with i and each other block together."""
-        e, size = self._weights[others], self._weights[i]
-        difference = self._points[others] - self._points[i]
-        if self._away is not None:
-            difference += self._away[others] - self._away[i]
+    def least_cost(i: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
+        difference = own[others] - own[i]
+        difference += away[others] - away[i]
         # Means are known to a few units in the last place of the differences inside of their
         # blocks, and sums inside of large blocks lose more.
-        terms = 4.0 * (difference.shape[1] + 16)
-        count = self._counts[others] + self._counts[i]
-        lost = (terms + count) * (self._spread[others] + self._spread[i])
+        lost = (terms + counts[others] + counts[i]) * (spread[others] + spread[i])
         lengths = np.linalg.norm(difference, axis=1) * (1.0 - terms * _EPS)
         lengths = np.maximum(lengths - _EPS * lost, 0.0)
-        between = e * size / (e + size) * np.square(lengths)
-        return np.asarray((self._inside + between) * (1.0 - terms * _EPS))
+        between = e[others] * e[i] / (e[others] + e[i]) * np.square(lengths)
+        return np.asarray((inside + between) * (1.0 - terms * _EPS))
+
+    return least_cost

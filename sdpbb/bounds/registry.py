@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from sdpbb.bounds.method import BoundingMethod
+    from sdpbb.bounds.bound import BoundingMethod
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.registry import Bounding, bounding_method
 from sdpbb.problem import Contraction
 from sdpbb.run.parameters import SolverParameters

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
 from heuristics.incumbents import IncumbentSearch
-from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import (

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.incumbents import IncumbentSearch, PreparedSearch
-from sdpbb.bounds.bound import BoundProgress, BoundRun, ProvenBound
-from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.bound import BoundingMethod, BoundProgress, BoundRun, ProvenBound
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.runtime.backends import IntegerSolver

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from heuristics.multi_start import MultiStart
+from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.lagrangian.reach import Reach, is_for_places
-from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding, bounding_method
 from sdpbb.bounds.sdp.bounding import MOST_CONIC, SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters

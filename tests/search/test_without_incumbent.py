@@ -10,8 +10,7 @@ from hypothesis import given
 
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
-from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
-from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.bound import BoundingMethod, BoundProgress, PairFixings, ProvenBound
 from sdpbb.problem import (
     ClusterConstraint,
     InfeasibilityKind,

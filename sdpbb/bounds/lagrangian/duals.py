@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.evidence import Lagrangian
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
 
@@ -83,14 +83,6 @@ def lagrangian_bound(
     paid = contraction.soft.constant_below
     bound = bound + paid - 2.0 * _EPS * (abs(bound) + paid) if paid else bound
     return ProvenBound(bound, Lagrangian(prices, least))
-
-
-def scatter_bound(contraction: Contraction) -> ProvenBound:
-    """Return the scatter inside the blocks, and what all pay for soft pairs, rounded down."""
-    own = math.fsum(contraction.scatter)
-    rounding = _EPS * (contraction.n_points + contraction.means.shape[1] + 8)
-    inside = max(0.0, own * (1.0 - rounding) - rounding * contraction.total * _EPS)
-    return ProvenBound(inside + contraction.soft.constant_below * (1.0 - _EPS))
 
 
 def whole_prices(prices: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.evidence import Enumerated
 from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.bounds.lagrangian.duals import DualValues, lagrangian_bound
 from sdpbb.bounds.lagrangian.partitioning import cheapest_partition
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
+from sdpbb.checker.prices import Enumerated
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 

@@ -13,21 +13,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, ProvenBound
-from sdpbb.bounds.evidence import Lagrangian
+from sdpbb.bounds.bound import BoundProgress, ProvenBound, scatter_bound
 from sdpbb.bounds.lagrangian.columns import Columns, merged
 from sdpbb.bounds.lagrangian.duals import (
     DualValues,
     inherited_prices,
     is_proof_of_infeasibility,
     lagrangian_bound,
-    scatter_bound,
     whole_prices,
 )
 from sdpbb.bounds.lagrangian.masters import begun_master
 from sdpbb.bounds.lagrangian.masters.programme import MasterProgramme, MasterSolution, Phase
 from sdpbb.bounds.lagrangian.primal import Primal
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, matrices_mebibytes
-from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.bound import BoundingMethod, BoundProgress, matrices_mebibytes
 from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.admm_run import AdmmRun, Patience
 from sdpbb.bounds.sdp.cuts import separate

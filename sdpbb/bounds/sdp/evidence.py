@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from sdpbb.bounds.evidence import Cuts, Semidefinite
 from sdpbb.bounds.sdp.cuts.cliques import COMPLEMENT, extreme_sizes
 from sdpbb.bounds.sdp.cuts.cut_set import KINDS, DefiningBlocks, kind_number
 from sdpbb.bounds.sdp.cuts.pentagons import CIRCLE
@@ -17,10 +16,12 @@ from sdpbb.bounds.sdp.cuts.sizes import size_pair_entries
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker.kernel.arithmetic import down, up
-from sdpbb.checker.kernel.cuts.capacities import MeasureRows, SetCliques, Sets, Traces
+from sdpbb.checker.kernel.cuts import Cuts
+from sdpbb.checker.kernel.cuts.capacities import MeasureRows, SetCliques, Sets
 from sdpbb.checker.kernel.cuts.inequalities import Group
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
+from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem import Contraction
 
@@ -143,8 +144,6 @@ def _group(kind: str, rows: NDArray[np.int64], count: int, relaxation: Relaxatio
     lists = np.column_stack([cut, block]).astype(np.int32)
     is_first = place == 0
     match kind:
-        case "traces":
-            return Traces(np.repeat(lists, number, axis=0), count)
         case "point_sets" | "weight_sets":
             return Sets(rows[[0, 2, 3]].T, count, unit)
         case "point_cliques" | "weight_cliques":

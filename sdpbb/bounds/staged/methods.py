@@ -31,6 +31,8 @@ MAX_TRIED_STEPS = 120
 MAX_FAR_STEPS = 30
 # Maximum slices of enumeration at the prices of places. Successful ones take 11 to 148.
 MAX_PLACE_SLICES = 300
+# Maximum iterations of the semidefinite bound that the first prices of columns are taken from.
+CENTRE_ITERATIONS = 100
 # Matrices over the blocks that branching by places holds.
 PLACE_MATRICES = 6
 
@@ -117,7 +119,9 @@ def _centre(run: StagedRun, cutoff: float) -> bool:
 
 
 def _columns(run: StagedRun, cutoff: float) -> bool:
-    centre = None if run.relaxed is None else run.semidefinite_duals()
+    if run.relaxed is None:
+        return run.generate(None)
+    centre, run.n_dropped = run.semidefinite_duals(), run.relaxed.n_iterations
     run.relaxed = None
     return run.generate(centre)
 
@@ -140,7 +144,7 @@ HYBRID_STAGES = (
     Stage("columns", "columns", _late_columns, _always, _max_late_steps),
 )
 COLUMN_STAGES = (
-    Stage("centre", "relaxed", _centre, can_fail=False, is_prelude=True),
+    Stage("centre", "relaxed", _centre, max_steps=lambda run: CENTRE_ITERATIONS, can_fail=False),
     Stage("columns", "columns", _columns, _always, can_fail=False),
 )
 

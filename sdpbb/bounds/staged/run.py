@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
+from sdpbb.bounds.bound import BoundingMethod, BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.lagrangian.reach import (
     is_small,
 )
-from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart
@@ -41,8 +40,6 @@ FAR_GAP = 0.02
 # sizes: 200 points 5.3 percent and proven in 7 seconds, 500 4.8 and 0.2 percent, 1,000 6.4 and 2.5.
 # Of 2,000 uniform points places leave 0.43 percent with branching, 0.48 with the other bound.
 MIN_PLACE_GAP, MAX_RELAXED_AFTER_PLACES = 0.005, 2000
-# Maximum iterations of the semidefinite bound that the first prices of columns are taken from.
-CENTRE_ITERATIONS = 100
 
 
 @stored
@@ -73,7 +70,7 @@ class StagedRun(Attached):
     pricer : of columns and enumerations, None before these begin
     enumeration, columns, places : None before they begin
     bound : the best of all parts
-    n_dropped : steps of column generation that was given up
+    n_dropped : iterations of parts that were given up
     """
 
     inherited: StagedWarmStart
@@ -129,42 +126,37 @@ class StagedRun(Attached):
 
     @property
     def _is_overdue(self) -> bool:
-        """True if column generation has taken so long that it is to be given up."""
-        columns, stage = self.columns, self.current
-        if stage.part != "columns" or columns is None or columns.is_finished:
+        """True if the stage has taken so long that it is to be given up."""
+        if self._are_columns_finished:
             return False
-        return columns.n_iterations >= stage.max_steps(self)
+        most = self.current.max_steps(self)
+        return most < math.inf and self._part.n_iterations >= most
+
+    @property
+    def _are_columns_finished(self) -> bool:
+        return self.columns is not None and self.columns.is_finished
+
+    @property
+    def _part(self) -> Any:
+        """Part of the current stage."""
+        return getattr(self, self.current.part)
 
     def _step(self, cutoff: float, time_left: TimeLeft) -> BoundProgress:
         """Take a step of the part of the stage; stalled when the stage has ended.
 
         Where columns leave a gap, clusters are enumerated at their prices.
         """
-        stage, columns = self.current, self.columns
-        if stage.part == "columns":
-            assert columns is not None
-            if not (columns.is_finished and self.enumeration is not None):
-                progress = columns.advance(cutoff, time_left)
-                if (
-                    progress.stalled
-                    and progress.bound.value < cutoff < math.inf
-                    and columns.duals is not None
-                ):
-                    self.enumerate(columns.duals, cutoff, columns.least)
-                    return replace(progress, stalled=False)
+        part, columns, enumeration = self._part, self.columns, self.enumeration
+        if enumeration is None or not (part is enumeration or self._are_columns_finished):
+            progress: BoundProgress = part.advance(cutoff, time_left)
+            leaves_gap = progress.stalled and progress.bound.value < cutoff < math.inf
+            if part is not columns or not leaves_gap or columns.duals is None:
                 return progress
-        elif stage.part != "enumeration":
-            part: Part = getattr(self, stage.part)
-            if not stage.is_prelude:
-                return part.advance(cutoff, time_left)
-            progress = part.advance(cutoff)
-            is_over = progress.stalled or progress.n_iterations >= CENTRE_ITERATIONS
-            return BoundProgress(ProvenBound(0.0), is_over or progress.bound.value >= cutoff, 0, 0)
-        enumeration = self.enumeration
-        assert enumeration is not None
+            self.enumerate(columns.duals, cutoff, columns.least)
+            return replace(progress, stalled=False)
         enumeration.advance()
         if enumeration.is_out_of_reach:
-            self.skip(stage.name)
+            self.skip(self.current.name)
         bound = enumeration.bound
         # At the cutoff it has ended as it was to.
         return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
@@ -217,9 +209,7 @@ class StagedRun(Attached):
 
     @property
     def n_iterations(self) -> int:
-        """Iterations of all parts so far, but for a prelude."""
-        if self.current.is_prelude:
-            return 0
+        """Iterations of all parts so far."""
         return self.n_dropped + sum(part.n_iterations for part in self._begun)
 
     def warm_start(self) -> StagedWarmStart:
@@ -319,9 +309,8 @@ class Stage:
     part : name of the part that it takes steps of; columns enumerate clusters at the end
     begin : begins the stage of a run at a cutoff if it pays off; returns whether it does
     is_last : whether bounding the node ends with this stage, if that leaves a gap to the cutoff
-    max_steps : steps after which columns are given up
+    max_steps : iterations of the part after which the stage is given up
     can_fail : whether other stages bound the node where a solver ends without a verdict
-    is_prelude : whether nothing counts but what the next stage takes from it
     """
 
     name: str
@@ -330,7 +319,6 @@ class Stage:
     is_last: Callable[[StagedRun, float], bool] = lambda run, cutoff: False
     max_steps: Callable[[StagedRun], float] = lambda run: math.inf
     can_fail: bool = True
-    is_prelude: bool = False
 
 
 class StagedBounding(BoundingMethod[StagedWarmStart]):

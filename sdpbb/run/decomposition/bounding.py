@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
-from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.problem import Contraction, Instance, Partition, SoftPairs
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.graph import connected_components

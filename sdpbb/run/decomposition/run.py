@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import matrices_mebibytes
-from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.bound import BoundingMethod, matrices_mebibytes
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contract
 from sdpbb.problem.equal_points import equal_points, join_equal_points

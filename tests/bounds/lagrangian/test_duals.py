@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.bounds.bound import scatter_bound
 from sdpbb.bounds.lagrangian.duals import (
     is_proof_of_infeasibility,
     lagrangian_bound,
-    scatter_bound,
     whole_prices,
 )
 from sdpbb.bounds.lagrangian.sdp_dual import master_dual, single_cluster_cuts

@@ -27,14 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from sdpbb.bounds.bound import BoundProgress, ProvenBound
-from sdpbb.bounds.evidence import Lagrangian
-from sdpbb.bounds.lagrangian.duals import inherited_prices, scatter_bound
+from sdpbb.bounds.bound import BoundProgress, ProvenBound, scatter_bound
+from sdpbb.bounds.lagrangian.duals import inherited_prices
 from sdpbb.bounds.lagrangian.first_prices import KnownClustering, means_of
 from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
 from sdpbb.bounds.lagrangian.sets.problem import tiling
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit

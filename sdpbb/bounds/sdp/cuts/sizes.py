@@ -5,16 +5,6 @@ cluster has a to b points,
 
     Z_ii >= 1 / b,    - Z_ii >= - 1 / a.
 
-With M_i the most points that i clusters have together, the entries Z_ii of any t points, each that
-of its block, add up to L(t) at least,
-
-    sum of Z_ii over t points >= L(t) = i + (t - M_i) / (M_(i+1) - M_i) for M_i <= t <= M_(i+1)
-
-(proof: `sdpbb.checker.kernel.cuts.capacities`). Upper bounds follow, as all entries add up to k.
-Where the k sizes are listed, the entries are s_c times 1 / s_c for each size s_c, and L(t) is the
-sum of the t least of them: for single points this is the convex hull of all orders of these numbers
-(Rado 1952), so that no other inequality over the diagonal says more.
-
 Where points have weights, and their numbers are limited, these are row sums: with n_j points in
 block j,
 
@@ -43,11 +33,9 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down
-from sdpbb.checker.kernel.cuts.capacities import most_of_some
 from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits
-from sdpbb.checker.kernel.sizes import Measure, SizeLimits, WeightBounds
+from sdpbb.checker.kernel.sizes import Measure, WeightBounds
 
-_EPS = float(np.finfo(np.float64).eps)
 # Minimum violation of a cut, as a share of its right-hand side.
 TOLERANCE = 1e-7
 # Maximum cuts of each kind added at once on the points of clusters, if points have weights.
@@ -61,10 +49,7 @@ PAIR_TOLERANCE = 1e-5
 
 
 def separate_sizes(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-    """Return the violated cuts on the diagonal and the rows of Z where clusters are limited.
-
-    They are all of one term, and of traces the most violated of each slope.
-    """
+    """Return the violated cuts on the diagonal of Z, and the most violated ones on its rows."""
     limits, entries = relaxation.limits, np.diag(Z)
     if limits is None:
         return CutSet.empty()
@@ -73,19 +58,16 @@ def separate_sizes(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
     large = np.flatnonzero(entries > high * (1.0 + TOLERANCE))[:, None]
     cuts = CutSet.of_rows("most_points", small, ((0, 0, 1.0),), low)
     cuts = cuts + CutSet.of_rows("least_points", large, ((0, 0, -1.0),), -high)
-    if isinstance(limits, WeightBounds):
-        return cuts + _rows(Z, limits.measure(counts_points=True))
-    return cuts + _traces(entries, relaxation, limits)
+    points = limits.measure(counts_points=True) if isinstance(limits, WeightBounds) else None
+    return cuts if points is None else cuts + _rows(Z, points)
 
 
-def _rows(Z: NDArray[np.float64], points: Measure | None) -> CutSet:
+def _rows(Z: NDArray[np.float64], points: Measure) -> CutSet:
     """Return the most violated cuts on the points of clusters, of each row two at most.
 
-    points : the measure that counts them; None where they are not limited
+    points : the measure that counts them
     """
     cuts, m = CutSet.empty(), len(Z)
-    if points is None:
-        return cuts
     counts, limits = points.values.astype(np.float64), points.limits
     entries, sums = np.diag(Z), Z @ counts
     for kind, sign, limit in (
@@ -107,34 +89,6 @@ def _rows(Z: NDArray[np.float64], points: Measure | None) -> CutSet:
             DefiningBlocks.of_rows(kind, blocks[:, None]),
         )
     return cuts
-
-
-def _traces(entries: NDArray[np.float64], relaxation: Relaxation, limits: SizeLimits) -> CutSet:
-    """Return the most violated cut of those whose t are where L has the same slope."""
-    order = np.argsort(entries, kind="stable")
-    counts = np.rint(relaxation.weights[order]).astype(np.intp)
-    points = np.cumsum(counts)
-    ends = np.array(most_of_some(limits), np.float64)
-    falling = np.diff(ends)
-    least = np.interp(points, ends, np.arange(len(ends)))
-    lacking = least - np.cumsum(counts * entries[order])
-    # Steps that are alike share their range of points.
-    last = np.concatenate([np.flatnonzero(np.diff(falling)) + 1, [len(falling)]])
-    begins, found = 0, CutSet.empty()
-    for end in ends[last].tolist():
-        inside = np.flatnonzero((points >= begins) & (points <= end))
-        begins = end
-        if not len(inside):
-            continue
-        at = inside[np.argmax(lacking[inside])]
-        if lacking[at] > TOLERANCE * least[at]:
-            blocks = np.sort(order[: at + 1])
-            own = np.rint(relaxation.weights[blocks]).astype(np.intp)
-            terms = [(p, p, float(count)) for p, count in enumerate(own.tolist())]
-            # Sums of k terms lose a few units in the last place.
-            side = float(least[at]) * (1.0 - 16.0 * _EPS)
-            found = found + CutSet.of_rows("traces", blocks[None], terms, side, number=own)
-    return found
 
 
 def separate_size_pairs(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
