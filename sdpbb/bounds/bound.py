@@ -207,10 +207,6 @@ class BoundingMethod(ABC, Generic[WarmStart]):
     def exercise(contraction: Contraction) -> None:
         """Run the compiled loops of the method once, with the types that runs call them with."""
 
-    @staticmethod
-    def exercise_rare(contraction: Contraction) -> None:
-        """Run those once that few runs call, where `exercise` leaves them out."""
-
     def scatter(self, contraction: Contraction) -> ProvenBound:
         """Return the scatter inside the blocks, which every clustering has."""
         return scatter_bound(contraction)

@@ -85,9 +85,7 @@ def _exercise_rare() -> None:
     exercise(alike)
     SizedAssignment(alike, 0.0)(alike.means[:3])
     for method in ("sdp", "colgen"):
-        bounding_class(method).exercise_rare(_small())
         bounding_class(method).exercise(limited)
-        bounding_class(method).exercise_rare(limited)
 
 
 def _small(

@@ -35,9 +35,6 @@ MAX_ROUNDS = 30
 # Entries of Z below this part of the diagonal are taken for zero before cuts are separated: an
 # interior-point method returns no zeros, and separation is fast where there are many.
 ZERO = 1e-7
-# How far a direction is followed in which the dual function grows without end, in units of its
-# multipliers, of which the largest is 1.
-STEPS = tuple(10.0**power for power in range(-2, 7))
 
 
 class SdpBounding(BoundingMethod[SdpWarmStart]):
@@ -62,13 +59,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         run = AdmmRun.begin(contraction, SdpParameters())
         for _ in range(_EXERCISED):
             run.advance(np.inf)
-        run.affinity()
-
-    @staticmethod
-    def exercise_rare(contraction: Contraction) -> None:
-        run = AdmmRun.begin(contraction, SdpParameters())
-        run.advance(np.inf)
-        separate(run.relaxation, run.admm.polyhedral_iterate())
+        separate(run.relaxation, run.admm.polyhedral_iterate())  # of families that come late, too
         run.fixings(contraction.total)
 
     def start(
@@ -111,7 +102,7 @@ class ConicRun(AdmmRun):
         bounds = []
         if self.n_iterations == 0:  # dual values of the parent, or of a known clustering
             bounds.append(self._evaluate(cutoff, is_due=False))
-        has_solution = self._solve(cutoff)
+        has_solution = self._solve()
         bounds.append(self._evaluate(cutoff, is_due=True))
         n_cuts = len(self.admm.cuts)
         fresh = self._violated_cuts() if has_solution else CutSet.empty()
@@ -123,7 +114,7 @@ class ConicRun(AdmmRun):
         is_last = self.n_iterations >= MAX_ROUNDS
         return is_last or self._patience.has_run_out(self.history, cutoff)
 
-    def _solve(self, cutoff: float) -> bool:
+    def _solve(self) -> bool:
         """Replace the iterate by the solver's solution; return whether there is one."""
         from sdpbb.bounds.sdp.model import RelaxationModel  # CVXPY takes most of a second to import
 
@@ -136,25 +127,23 @@ class ConicRun(AdmmRun):
             diagonal = np.maximum(np.diag(Z), 0.0)
             Z = np.where(ZERO * np.minimum(diagonal[:, None], diagonal) > Z, 0.0, Z)
         else:
-            dual = self._along(dual, cutoff)
+            dual = self._along(dual)
         n_iterations = self.n_iterations + 1
         self.admm = Admm.at(relaxation, dual, Z, self.admm.rho)
         self.admm.n_iterations = n_iterations
         return has_solution
 
-    def _along(self, ray: DualPoint, cutoff: float) -> DualPoint:
+    def _along(self, ray: DualPoint) -> DualPoint:
         """Return the best dual values along a direction, from the present ones."""
-        best = start = self.dual_point()
-        bound = safe_bound(self.relaxation, best)
-        largest = max(np.abs(ray.N).max(initial=0.0), ray.multipliers.max(initial=0.0))
-        for step in STEPS if largest > 0.0 else ():
-            tried = _sum(start, ray.scaled(step / float(largest)))
-            of_tried = safe_bound(self.relaxation, tried)
-            if of_tried > bound:
-                best, bound = tried, of_tried
-            if bound.value >= cutoff:
-                break
-        return best
+        start, m = self.dual_point(), self.relaxation.m
+        largest = max(np.abs(ray.N).max(initial=0.0), ray.multipliers.max(initial=0.0), 1e-300)
+        tried = [start]
+        for step in (0.01, 1.0, 1e2, 1e4, 1e6):
+            more = ray.scaled(step / float(largest))
+            both = np.concatenate([start.multipliers, more.multipliers])
+            sums = DualPoint(start.N + more.N, start.cuts + more.cuts, both)
+            tried.append(sums.merged(np.arange(m), m))  # which makes equal cuts one
+        return max(tried, key=lambda dual: safe_bound(self.relaxation, dual))
 
     def _needed_cuts(self, Z: NDArray[np.float64]) -> CutSet:
         """Return the cuts whose multiplier is at least their slack, and those violated."""
@@ -176,10 +165,3 @@ class ConicRun(AdmmRun):
     def _norms(self, cuts: CutSet) -> NDArray[np.float64]:
         relaxation = self.relaxation
         return ScaledCuts.of(cuts, relaxation.inverse_roots, relaxation.forbidden).norm
-
-
-def _sum(first: DualPoint, second: DualPoint) -> DualPoint:
-    """Return the sum of two dual points, each cut once."""
-    both = np.concatenate([first.multipliers, second.multipliers])
-    m = len(first.N)
-    return DualPoint(first.N + second.N, first.cuts + second.cuts, both).merged(np.arange(m), m)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.arrays import Reals
@@ -47,8 +46,6 @@ CAP = 2.0
 MIN_ORDER = 60
 # Maximum share of the eigenpairs to compute by the filtered subspace.
 MAX_FRACTION = 0.45
-# Maximum share for LAPACK's tridiagonal bisection; beyond it, divide and conquer.
-EXACT_FRACTION = 0.12
 # Degree of the Chebyshev filter between two Rayleigh-Ritz steps. 20 can overflow.
 DEGREE = 3
 # Eigenpairs carried beyond those with positive weight, so that ones that become positive are seen.
@@ -180,7 +177,7 @@ class SpectralProjector(Attached):
 
     def _exactly(self, M: Reals) -> tuple[Reals, Reals]:
         self.n_exact += 1
-        m, u = len(self.u), self.u
+        u = self.u
         Mu = M @ u
         uMu = float(u @ Mu)
         shift = 2.0 * float(np.linalg.norm(M)) + 1.0
@@ -188,20 +185,6 @@ class SpectralProjector(Attached):
         outer = np.outer(u, a)
         restricted = M - outer
         restricted -= outer.T  # P M P - shift u u'
-        wanted = self._carried()
-        if m >= MIN_ORDER and self.rank and wanted < EXACT_FRACTION * m:
-            # LAPACK's bisection now and then gives up on many values that are almost equal.
-            with suppress(np.linalg.LinAlgError):
-                values, vectors = eigh(
-                    restricted,
-                    subset_by_index=(m - wanted, m - 1),
-                    driver="evr",
-                    check_finite=False,
-                )
-                values, vectors = values[::-1], vectors[:, ::-1]
-                tau = simplex_threshold(values, self.trace, CAP)
-                if values[-1] < tau:
-                    return self._keep(values, vectors, tau)
         values, vectors = np.linalg.eigh(restricted)
         values, vectors = values[:0:-1], vectors[:, :0:-1]  # descending, without u's
         self.lower = float(values[-1]) if len(values) else 0.0

@@ -115,20 +115,6 @@ def test_all_eigenvalues_may_be_equal_but_a_few(share: float):
     assert projector.n_exact == 0
 
 
-def test_where_bisection_gives_up_divide_and_conquer_goes_on(monkeypatch):
-    def fail(*_arguments, **_named):
-        raise np.linalg.LinAlgError("Internal Error.")
-
-    monkeypatch.setattr("sdpbb.bounds.sdp.spectrum.eigh", fail)
-    rng = np.random.default_rng(9)
-    u, M = unit(rng, 80), symmetric(rng, 80)
-    projector = SpectralProjector(rank=2).attach(u, 1.5)
-    out = np.empty((80, 80))
-    for residual in (1.0, 0.0):  # nothing iterative is as near as 0
-        projector.project(M, residual, out)
-    np.testing.assert_allclose(out, projected(M, u, 1.5), atol=1e-9)
-
-
 def test_an_eigenvalue_that_overflows_single_precision_is_filtered_in_double():
     rng = np.random.default_rng(8)
     u = unit(rng, LARGE)
