@@ -5,7 +5,8 @@ from __future__ import annotations
 from sdpbb.checker.kernel.cuts import FORMS, Cuts
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Evidence
-from sdpbb.checker.prices import Enumerated, Lagrangian
+from sdpbb.checker.partitions import Enumerated
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.runtime.archive.stored import stored
 
 __all__ = ["Cuts", "Enumerated", "Evidence", "Lagrangian", "Semidefinite"]
