@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sdpbb.bounds.distance import components_apart
 from sdpbb.checker.kernel.cuts import FORMS, Cuts
 from sdpbb.checker.kernel.dual import Semidefinite
-from sdpbb.checker.prices import Enumerated, Lagrangian
+from sdpbb.checker.partitions import Enumerated
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance, Partition
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit

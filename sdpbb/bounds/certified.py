@@ -29,7 +29,8 @@ from sdpbb.checker.kernel.judge import Judge, excluded_pairs, far_pairs
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Rules, with_limits
 from sdpbb.checker.kernel.stated import StatedInstance
-from sdpbb.checker.prices import Enumerated, Lagrangian
+from sdpbb.checker.partitions import Enumerated
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit

@@ -1,4 +1,12 @@
-"""Proof that no partition of the blocks into k clusters of a list costs less than is stated.
+"""Evidence by clusters of low value: no partition of the blocks into k of them costs less.
+
+With no cluster X worth less than v = `least` at some prices, a clustering that costs less than
+`below` has only clusters with
+
+    c(X) - prices(X) < below - sum of prices - (k - 1) v.
+
+All of these are found, for the points x^ of `Contracted` (`pricing`), and that no k of them are a
+partition of the blocks that costs less than `below` is detected by another search.
 
 Costs are rounded down, and the limit up, to whole multiples of a unit: from there on nothing is
 rounded. For any prices p of the blocks and penalties v_S >= 0 of sets S of three blocks, of which a
@@ -23,23 +31,135 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernel.arithmetic import gamma
+from .kernel.archive import NUMBERS
+from .kernel.arithmetic import gamma, sum_up
 from .kernel.blocks import Blocks
-from .kernel.evidence import AtStep, go_on
+from .kernel.evidence import FULL, AtStep, Effort, Evidence
 from .kernel.geometry import Contracted
 from .kernel.rejection import Rejected
 from .kernel.rules import Rules
 from .kernel.sizes import Measure
+from .pricing import PRICES, clusters_below, proven_least, require_numbers
 from .pricing.limits import measures_of_whole
 from .pricing.problem import Indices, Marks, Reals
 
+MAX_CLUSTER_NODES, MAX_CLUSTERS, MAX_PARTITION_NODES = 200_000, 20_000, 40_000
+"""Of each of the two searches for clusters; clusters; nodes of the search for a partition."""
+MAX_TRIPLES = 2_000
+"""Sets of three blocks that evidence may have."""
+
+# Below this costs may underflow.
+_LEAST = 1e-200
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
 # _LARGEST: sums of them are exact in int64.
 _BITS, _LARGEST = 50, 2.0**60
+
+
+@dataclass(frozen=True, eq=False)
+class Enumerated(Evidence):
+    """Prices at which few clusters of low value are left, none of whose partitions is cheap.
+
+    below : no clustering costs less
+    prices, least : as of a `Lagrangian`; least at most 0, unless
+        sets are looked at as a whole
+    share_prices, triples, penalties : (m,), (c, 3), (c,) >= 0: prices and penalties at which few
+        of these clusters are left (see `partitions`), in squared units of the data
+    """
+
+    below: float
+    prices: NDArray[np.float64]
+    least: float
+    share_prices: NDArray[np.float64]
+    triples: NDArray[np.int32]
+    penalties: NDArray[np.float64]
+
+    WORD: ClassVar = "clusters"
+    PROOF: ClassVar = "partitions into priced clusters"
+    STATES: ClassVar = ("below", "least")
+
+    @staticmethod
+    def shapes(m: int) -> dict[str, Any]:
+        some = range(MAX_TRIPLES + 1)
+        return {
+            "penalties": (PRICES, some),
+            "triples": (NUMBERS, some, 3),
+            "prices": (PRICES, m),
+            "share_prices": (PRICES, m),
+        }
+
+    def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
+        prices, least, below = self.prices, self.least, self.below
+        require_numbers(prices, least)
+        require_numbers(self.share_prices, below)
+        self._check_triples(contracted.m)
+        if not below >= _LEAST:
+            raise Rejected(
+                f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}"
+            )
+        nodes, at_step = effort.of(MAX_CLUSTER_NODES), effort.at_step
+        proven = proven_least(contracted, blocks, prices, least, nodes, at_step)
+        value = sum_up([below, *(-prices).tolist(), *[-proven] * (blocks.k - 1)])
+        most = effort.of(MAX_CLUSTERS)
+        members = clusters_below(contracted, blocks, prices, proven, value, nodes, most, at_step)
+        self.require_no_partition(contracted, blocks, members, effort)
+        return contracted.for_points(contracted.with_soft(below, blocks.adjacency))
+
+    def require_no_partition(
+        self, contracted: Contracted, blocks: Blocks, members: Marks, effort: Effort = FULL
+    ) -> None:
+        """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below`.
+
+        Or nearly so; or where that is not decided with this effort. A partition holds each block
+        once. The clusters keep the rules of the blocks.
+        """
+        exponent = math.frexp(self.below)[1] - _BITS
+        limit = math.ceil(math.ldexp(self.below, -exponent))
+        costs = cluster_costs(contracted, members, blocks.adjacency)
+        cheap = costs < self.below
+        members, units = (
+            members[cheap],
+            np.floor(np.ldexp(costs[cheap], -exponent)).astype(np.int64),
+        )
+        whole = np.rint(np.ldexp(np.concatenate([self.share_prices, self.penalties]), -exponent))
+        if not np.abs(whole).sum() < _LARGEST:
+            raise Rejected("the prices of a partition are too large")
+        p, v = np.split(whole.astype(np.int64), [len(self.share_prices)])
+        reduced = units - np.array([int(p[row].sum()) for row in members], np.int64)
+        for triple, penalty in zip(self.triples, v, strict=True):
+            reduced += penalty * (members[:, triple].sum(axis=1) >= 2)
+        if not len(reduced):
+            return
+        rules = blocks.block_rules
+        kind, wanted = _kinds(members, rules, blocks.k)
+        present = np.bincount(kind, minlength=len(wanted)) > 0
+        if not present.all():  # no partition has all of the listed sizes
+            return
+        least = np.array([reduced[kind == each].min() for each in range(len(wanted))], np.int64)
+        of_least = sum(int(count) * int(value) for count, value in zip(wanted, least, strict=True))
+        budget = limit - (int(p.sum()) - int(v.sum()) + of_least)
+        if budget >= _LARGEST:  # more than any sum of g that int64 holds
+            raise Rejected("the prices of a partition prove nothing")
+        gains = reduced - least[kind]
+        kept = np.flatnonzero(gains < budget)
+        ranged = [each for each in measures_of_whole(rules) if each.limits.wide]
+        search = _PartitionSearch(
+            members[kept], gains[kept], units[kept], kind[kept], budget, limit, ranged
+        )
+        search.run(wanted, effort.of(MAX_PARTITION_NODES), effort.at_step)
+
+    def _check_triples(self, m: int) -> None:
+        triples, penalties = self.triples, self.penalties
+        if (triples < 0).any() or (triples >= m).any() or (np.diff(np.sort(triples)) == 0).any():
+            raise Rejected(f"a triple is not of three of the blocks 0..{m - 1}")
+        if len(triples) != len(penalties):
+            raise Rejected(f"{len(penalties)} penalties of {len(triples)} triples")
+        if not ((penalties >= 0.0) & np.isfinite(penalties)).all():
+            raise Rejected("a penalty is negative or no number")
 
 
 def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks | None = None) -> Reals:
@@ -62,58 +182,6 @@ def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks | Non
         inside = inside + contracted.soft.prices(apart, 0).shared_by(members)
     # All terms are >= 0.
     return np.asarray((inside + between) * (1.0 - gamma(3.0 * m + c.shape[1] + 36.0)))
-
-
-def require_no_partition(
-    contracted: Contracted,
-    blocks: Blocks,
-    members: Marks,
-    below: float,
-    prices: Reals,
-    triples: NDArray[np.integer],
-    penalties: Reals,
-    max_nodes: int,
-    at_step: AtStep = go_on,
-) -> None:
-    """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below` > 0.
-
-    Or nearly so; or where that is not decided in so many nodes. A partition holds each block
-    once. The clusters keep the rules of the blocks.
-
-    prices, triples, penalties : (m,), (c, 3) blocks, (c,) >= 0, finite
-    at_step : called between steps of the search; what it raises ends it
-    """
-    exponent = math.frexp(below)[1] - _BITS
-    limit = math.ceil(math.ldexp(below, -exponent))
-    costs = cluster_costs(contracted, members, blocks.adjacency)
-    cheap = costs < below
-    members, units = members[cheap], np.floor(np.ldexp(costs[cheap], -exponent)).astype(np.int64)
-    whole = np.rint(np.ldexp(np.concatenate([prices, penalties]), -exponent))
-    if not np.abs(whole).sum() < _LARGEST:
-        raise Rejected("the prices of a partition are too large")
-    p, v = np.split(whole.astype(np.int64), [len(prices)])
-    reduced = units - np.array([int(p[row].sum()) for row in members], np.int64)
-    for triple, penalty in zip(triples, v, strict=True):
-        reduced += penalty * (members[:, triple].sum(axis=1) >= 2)
-    if not len(reduced):
-        return
-    rules = blocks.block_rules
-    kind, wanted = _kinds(members, rules, blocks.k)
-    present = np.bincount(kind, minlength=len(wanted)) > 0
-    if not present.all():  # no partition has all of the listed sizes
-        return
-    least = np.array([reduced[kind == each].min() for each in range(len(wanted))], np.int64)
-    of_least = sum(int(count) * int(value) for count, value in zip(wanted, least, strict=True))
-    budget = limit - (int(p.sum()) - int(v.sum()) + of_least)
-    if budget >= _LARGEST:  # more than any sum of g that int64 holds
-        raise Rejected("the prices of a partition prove nothing")
-    gains = reduced - least[kind]
-    kept = np.flatnonzero(gains < budget)
-    ranged = [each for each in measures_of_whole(rules) if each.limits.wide]
-    search = _PartitionSearch(
-        members[kept], gains[kept], units[kept], kind[kept], budget, limit, ranged
-    )
-    search.run(wanted, max_nodes, at_step)
 
 
 def _kinds(members: Marks, rules: Rules, k: int) -> tuple[Indices, Indices]:

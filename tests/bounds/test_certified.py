@@ -13,7 +13,8 @@ from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.distance import components_apart
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
-from sdpbb.checker.prices import Enumerated, Lagrangian
+from sdpbb.checker.partitions import Enumerated
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import stated_instance
 from tests.any_instance import any_instance

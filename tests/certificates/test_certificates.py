@@ -107,7 +107,7 @@ def test_clusters_that_were_enumerated_are_a_proof(tmp_path, bounding):
 
 
 def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.checker.prices.MAX_PARTITION_NODES", 4)
+    monkeypatch.setattr("sdpbb.checker.partitions.MAX_PARTITION_NODES", 4)
     path = tmp_path / "proof"
     result = sdpbb.solve(grid_instance(), certificate=path)
     assert result.status.value == "optimal"

@@ -17,7 +17,8 @@ from sdpbb.checker.kernel.evidence import Evidence, Scatter
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.verdict import CertificateVerdict
-from sdpbb.checker.prices import Enumerated, Lagrangian
+from sdpbb.checker.partitions import Enumerated
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.certificates.replay import propagated

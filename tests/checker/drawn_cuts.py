@@ -164,6 +164,8 @@ def _soft(link: str) -> Callable[..., Cuts]:
         rows = [(i, j, h) for h in np.flatnonzero(labels == labels[i])]
         if link == "must":
             rows += [(j, i, h) for h in np.flatnonzero(labels == labels[j])]
+        elif rng.random() < 0.5:  # the same terms once more
+            rows += [(j, i, h) for i, j, h in rows]
         return Cuts((SoftTerms(np.array(rows, np.int32).reshape(-1, 3), link),))
 
     return drawn

@@ -82,9 +82,16 @@ class CheckedNode:
         return np.ldexp(paid, -2 * self.terms.exponent).tolist()
 
     @property
+    def total(self) -> float:
+        """About the sum of squares of all points around their mean."""
+        centred, w = self.geometry.centred()[0], self.geometry.weights
+        squares = np.square(centred - np.average(centred, axis=0, weights=w))
+        return float((squares if w is None else w[:, None] * squares).sum())
+
+    @property
     def unit(self) -> float:
         """A power of two about the size of a squared distance."""
-        spread = self.geometry.total() / self.instance.n_points
+        spread = self.total / self.instance.n_points
         return float(2.0 ** np.round(np.log2(spread))) if spread > 1e-200 else 1.0
 
     def labels_below(self, below: float) -> np.ndarray:

@@ -43,7 +43,7 @@ def files(tmp_path) -> tuple[Path, Path, Path]:
     return certificate, points, constraints
 
 
-BESIDE_KERNEL = ("prices.py", "partitions.py", "packing.py")
+BESIDE_KERNEL = ("partitions.py", "packing.py")
 
 
 @pytest.fixture

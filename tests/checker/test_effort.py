@@ -10,8 +10,8 @@ from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.evidence import Effort
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import SizeLimits
-from sdpbb.checker.partitions import require_no_partition
-from sdpbb.checker.prices import Enumerated, Lagrangian
+from sdpbb.checker.partitions import Enumerated
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem.packing_in_units import ClusterPacking
 from tests.checker.priced import random_problem
 
@@ -49,10 +49,10 @@ def partitions(steps: Steps) -> None:
     contracted = replace(found, scatter=np.zeros(8))
     members = np.array([[i >> b & 1 for b in range(8)] for i in range(1, 256)], bool)
     below = 1e-3 * float(np.square(contracted.means).sum())
-    none = np.empty((0, 3), np.int32), np.empty(0)
     blocks = Blocks(7, np.arange(8), np.zeros((8, 8), bool))
-    given = contracted, blocks, members, below, np.zeros(8), *none, 10_000
-    require_no_partition(*given, at_step=steps)
+    none = np.empty((0, 3), np.int32), np.empty(0)
+    clusters = Enumerated(below, np.zeros(8), 0.0, np.zeros(8), *none)
+    clusters.require_no_partition(contracted, blocks, members, Effort(0.25, steps))
 
 
 def packings(steps: Steps) -> None:

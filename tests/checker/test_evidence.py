@@ -9,10 +9,11 @@ from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 from sdpbb.checker.kernel.dual import Semidefinite
+from sdpbb.checker.kernel.evidence import Effort
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.partitions import require_no_partition
+from sdpbb.checker.partitions import Enumerated
 from tests.checker.nodes import zero_evidence
 from tests.enumeration import ExactSquares
 
@@ -30,10 +31,11 @@ def of_blocks(k: int, m: int = 4, *pairs: tuple[int, int]) -> Blocks:
 
 def test_a_search_for_a_partition_ends():
     members = np.array([[i >> b & 1 for b in range(4)] for i in range(1, 16)], bool)
-    given = PAIRS, of_blocks(2), members, 0.9, np.zeros(4), NO_TRIPLES, NONE
+    clusters = Enumerated(0.9, np.zeros(4), 0.0, np.zeros(4), NO_TRIPLES, NONE)
+    given = PAIRS, of_blocks(2), members
     with pytest.raises(Rejected, match="within the nodes of a search"):
-        require_no_partition(*given, 1)
-    require_no_partition(*given, 100)
+        clusters.require_no_partition(*given, Effort(1 / 40_000))
+    clusters.require_no_partition(*given, Effort(1 / 400))
 
 
 @pytest.mark.parametrize("seed", range(30))

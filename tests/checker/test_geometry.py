@@ -118,7 +118,7 @@ def test_little_is_lost(node):
         assert contracted.scatter[b] >= inside * (1 - 1e-14) - 1e-14 * length**2
         assert len(members) > 1 or contracted.scatter[b] == 0.0
     total = float(squares.of_cluster(np.arange(len(points))))
-    assert node.geometry.total() == pytest.approx(total, rel=1e-6, abs=1e-28 * length**2)
+    assert node.total == pytest.approx(total, rel=1e-6, abs=1e-28 * length**2)
 
 
 @given(st.floats(0.0, 1e200), st.floats(0.0, 1e100))

@@ -19,7 +19,8 @@ from sdpbb.checker.kernel.verdict import (
     is_cost,
     is_optimal,
 )
-from sdpbb.checker.prices import Enumerated, Lagrangian
+from sdpbb.checker.partitions import Enumerated
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Instance
 from tests.checker.building import built, verified
 

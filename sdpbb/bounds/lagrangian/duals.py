@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
 

@@ -14,7 +14,7 @@ from sdpbb.bounds.lagrangian.duals import DualValues, lagrangian_bound
 from sdpbb.bounds.lagrangian.partitioning import cheapest_partition
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
-from sdpbb.checker.prices import Enumerated
+from sdpbb.checker.partitions import Enumerated
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 

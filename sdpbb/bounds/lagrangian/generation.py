@@ -26,7 +26,7 @@ from sdpbb.bounds.lagrangian.masters import begun_master
 from sdpbb.bounds.lagrangian.masters.programme import MasterProgramme, MasterSolution, Phase
 from sdpbb.bounds.lagrangian.primal import Primal
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit

@@ -254,12 +254,6 @@ class Geometry:
         squares = [_squares_at_most(self.points[c], self._weights_of(c)) for c in members]
         return sum_up([*squares, *self.soft.violated(labels)])
 
-    def total(self) -> float:
-        """Return about the sum of squares of all points around their mean."""
-        centred, w = self.centred()[0], self.weights
-        squares = np.square(centred - np.average(centred, axis=0, weights=w))
-        return float((squares if w is None else w[:, None] * squares).sum())
-
     def _weights_of(self, members: NDArray[np.intp]) -> NDArray[np.float64] | None:
         return None if self.weights is None else self.weights[members]
 

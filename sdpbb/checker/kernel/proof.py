@@ -37,7 +37,7 @@ STATED_WITHIN = 1e-9
 
 _KINDS: dict[str, type[Evidence]] = {kind.WORD: kind for kind in (Scatter, Semidefinite)}
 # Of modules beside the kernel, which are loaded if a proof needs them.
-_MODULES = {"prices": ("..prices", "Lagrangian"), "clusters": ("..prices", "Enumerated")}
+_MODULES = {"prices": ("..pricing", "Lagrangian"), "clusters": ("..partitions", "Enumerated")}
 REASONS = {
     "conflict": "conflicts",
     "clique": "cliques of cannot-links",

@@ -237,64 +237,42 @@ def with_limits(rules: Rules, n: int, k: int) -> Rules:
     narrower than those stated. Limits that all points count for are among the statements. Measures
     are in the order in which they are stated first, that of points before all others.
     """
-    stated = [rule.units for rule in rules if isinstance(rule, StatedMeasure)]
-    rules = _with_measure(rules, None, n, k)
-    for units in stated:
-        if units is not None:  # a measure that is done is not stated any more
-            rules = _with_measure(rules, units, n, k)
-    return rules
+    stated = [rule for rule in rules if isinstance(rule, StatedMeasure)]
+    found = [rule for rule in rules if not isinstance(rule, StatedMeasure)]
+    whole = [rule.most for rule in limits(rules) if (rule.weights >= 1).all()]
+    units = {_key(rule.units): rule.units for rule in stated}
+    for key in dict.fromkeys([b"", *units]):
+        own = [rule for rule in stated if _key(rule.units) == key]
+        most = [*(rule.most for rule in own), *([] if key else whole)]
+        if not most:
+            continue
+        lists = {rule.listed for rule in own if rule.listed}
+        if len(lists) > 1:
+            raise ValueError("rules: two lists of sizes")
+        values, least = units.get(key), max((rule.least for rule in own), default=1)
+        values = np.ones(n, np.int64) if values is None else values
+        listed = next(iter(lists), None)
+        follow = SizeLimits.of(int(values.sum()), k, least, min(most), listed)
+        if follow is not None:
+            found.append(Limit(values, np.empty((0, 2), np.int64), max(follow.most, 0)))
+            found.append(Measure(values, follow, counts_points=not key))
+    return tuple(found)
 
 
-def _with_measure(rules: Rules, units: NDArray[np.int64] | None, n: int, k: int) -> Rules:
-    """Return rules with what follows for a measure: for the points of clusters if units is None."""
-    stated = [rule for rule in rules if isinstance(rule, StatedMeasure) and _states(rule, units)]
-    most = [rule.most for rule in stated]
-    if units is None:
-        most += [rule.most for rule in rules if isinstance(rule, Limit) and _counts_all(rule)]
-    if not most:
-        return rules
-    values = np.ones(n, np.int64) if units is None else units
-    total = int(values.sum())
-    least = max((rule.least for rule in stated), default=1)
-    lists = {rule.listed for rule in stated if rule.listed}
-    if len(lists) > 1:
-        raise ValueError("rules: two lists of sizes")
-    limits = SizeLimits.of(total, k, least, min(most), next(iter(lists), None))
-    others = tuple(rule for rule in rules if not _states(rule, units))
-    if limits is None:
-        return others
-    counted = Limit(values, np.empty((0, 2), np.int64), max(limits.most, 0))
-    return (*others, counted, Measure(values, limits, counts_points=units is None))
+def _key(units: NDArray[np.int64] | None) -> bytes:
+    """Return what tells units of points from others; nothing where points are counted."""
+    return b"" if units is None else units.tobytes()
 
 
-def _counts_all(limit: Limit) -> bool:
-    return bool((limit.weights >= 1).all())
-
-
-def _states(rule: object, units: NDArray[np.int64] | None) -> bool:
-    """Return whether a rule is a statement about a measure: about points if units is None."""
-    if not isinstance(rule, StatedMeasure):
-        return False
-    if rule.units is None or units is None:
-        return rule.units is units
-    return np.array_equal(rule.units, units)
-
-
-def of_parts(rules: Rules) -> Rules:
-    """Return the rules on parts of clusters that follow from rules with all that follows.
+def of_parts(rules: Rules, n: int, k: int) -> Rules:
+    """Return the rules on parts of clusters that follow from rules on k clusters of n points.
 
     Least and listed sizes do not hold for parts; limits on weights, whose units are those of all
     points, are left out as well.
     """
-    units = [
-        id(rule.values) for rule in rules if isinstance(rule, Measure) and not rule.counts_points
-    ]
-    return tuple(
-        rule
-        for rule in rules
-        if not isinstance(rule, StatedMeasure | Measure)
-        and not (isinstance(rule, Limit) and id(rule.weights) in units)
-    )
+    some = (rule for rule in rules if not isinstance(rule, StatedMeasure) or rule.units is None)
+    found = with_limits(tuple(some), n, k)
+    return tuple(rule for rule in found if not isinstance(rule, Measure))
 
 
 def measures(rules: Rules) -> list[Measure]:

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from .blocks import Blocks
 from .geometry import Geometry
 from .rejection import Rejected, at
-from .rules import Either, Limit, Rule, Rules, of_parts, over_blocks, with_limits, without_idle
+from .rules import Either, Limit, Rule, Rules, of_parts, over_blocks, without_idle
 from .sizes import StatedMeasure
 from .soft import CheckedSoftPairs, PricedPairs
 
@@ -116,7 +116,7 @@ class StatedInstance:
         Rejected
             If the rows are not such, or the must-links leave a subset fewer than k blocks.
         """
-        rules = of_parts(with_limits(self.rules, self.n, self.k))
+        rules = of_parts(self.rules, self.n, self.k)
         subset_of, found = np.full(self.n, -1), []
         for number, own in enumerate(rows):
             with at(f"subset {number}"):

@@ -1,7 +1,12 @@
 """Verified pricing: a proven bound on reduced costs, and all clusters below a threshold.
 
-Proven is that no cluster is worth less, at given prices, than is stated; and all are found that are
-worth less than another number.
+Each block is in exactly one of the k clusters X, which cost c(X) for the points x^ of `Contracted`,
+so that a clustering costs
+
+    sum of c(X) = sum of prices + sum of (c(X) - prices(X)) >= sum of prices + k least.
+
+Proven is that no cluster is worth less, at given prices, than is stated, but for a margin for
+rounding; and all are found that are worth less than another number.
 
 With block weights e, means c, scatter w, prices p and a_i = p_i - w_i, a non-empty set X of blocks
 without a cannot-linked pair is worth
@@ -53,23 +58,79 @@ overflows, and what underflows is negligible beside the rounding errors that are
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernel.arithmetic import down, up
+from ..kernel.archive import REALS
+from ..kernel.arithmetic import down, sum_down, up
 from ..kernel.blocks import Blocks
-from ..kernel.evidence import AtStep, go_on
+from ..kernel.evidence import FULL, AtStep, Effort, Evidence, go_on
 from ..kernel.geometry import Contracted
 from ..kernel.rejection import Rejected
 from .places import greatest_value
 from .problem import CheckedPricing, Marks
 from .sets import sets_below
 
+PRICES = REALS[:1]
+"""Type of arrays of prices."""
 MAX_NODES = 1_000_000
 """Nodes of the search, all of them together."""
 FEWEST_BOXES, BOXES_OF_BLOCK = 20_000, 200
 """Boxes of places that are looked at first: so many, and so many more for each block."""
+# Prices beyond this prove nothing that is of use, and their sums may overflow.
+_LARGEST = 1e250
+
+
+@dataclass(frozen=True, eq=False)
+class Lagrangian(Evidence):
+    """Prices of the m blocks of a node, and a lower bound on the value of every cluster at them.
+
+    prices : (m,) of any sign, in squared units of the data
+    least : no cluster X of blocks without a cannot-linked pair has c(X) - prices(X) < least
+    """
+
+    prices: NDArray[np.float64]
+    least: float
+
+    WORD: ClassVar = "prices"
+    PROOF: ClassVar = "pricing"
+    STATES: ClassVar = ("least",)
+
+    @staticmethod
+    def shapes(m: int) -> dict[str, Any]:
+        return {"prices": (PRICES, m)}
+
+    def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
+        prices, least = self.prices, self.least
+        require_numbers(prices, least)
+        nodes = effort.of(MAX_NODES)
+        proven = proven_least(contracted, blocks, prices, least, nodes, effort.at_step)
+        squares = sum_down([*prices.tolist(), *[proven] * blocks.k])
+        return contracted.for_points(contracted.with_soft(squares, blocks.adjacency))
+
+    def proves_infeasible(
+        self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL
+    ) -> bool:
+        """Return whether the prices prove that there is no clustering at all.
+
+        Where all points are in one place every clustering costs 0, so that there is none if the
+        bound of some prices is above 0. No k clusters hold all blocks then, as each holds so much
+        of the prices at most (Farkas).
+
+        Parameters, and `Rejected`, as for `bound`.
+        """
+        m = contracted.m
+        one_place = Contracted(contracted.n, contracted.weights, np.zeros((m, 1)), np.zeros(m), 0.0)
+        return self.bound(one_place, blocks, effort) > 0.0
+
+
+def require_numbers(prices: NDArray[np.float64], value: float) -> None:
+    """Raise `Rejected` if prices, or a value, are no moderate numbers."""
+    if not (np.abs([*prices, value]) <= _LARGEST).all():  # false for nan
+        raise Rejected(f"a price, or a value, is not a number of at most {_LARGEST:g}")
 
 
 def proven_least(

@@ -34,7 +34,7 @@ from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
 from sdpbb.bounds.lagrangian.sets.problem import tiling
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
