@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from heuristics.assignment import AssignmentParameters, PairwiseAssignment
+from heuristics.assignment.flow import sized_labels
 from heuristics.assignment.potts import blocks_apart
-from heuristics.sizes.kernels import sized_labels
 from sdpbb.problem.graph import connected_components, distinct_edges
 from sdpbb.problem.packing import assignment_rows, size_rows
 from sdpbb.runtime.backends.milp import solve_binary_programme
@@ -39,57 +39,24 @@ def cheapest_clusters(
     BackendFailure
         If the integer programming solver fails.
     """
-    costs = cdist(points, centres, "sqeuclidean")
-    n, k = costs.shape
+    of_points = cdist(points, centres, "sqeuclidean")
+    n, k = of_points.shape
     block_of = connected_components(n, must_link)
-    of_blocks = np.bincount(block_of)
-    apart = distinct_edges(block_of[cannot_link])
-    if (apart[:, 0] == apart[:, 1]).any():
+    counts = np.bincount(block_of)
+    apart, m = distinct_edges(block_of[cannot_link]), len(counts)
+    if (apart[:, 0] == apart[:, 1]).any() or (limits and (limits[0] > limits[1]).any()):
         return None
-    summed = np.zeros((len(of_blocks), k))
-    np.add.at(summed, block_of, costs)
+    costs = np.zeros((m, k))
+    np.add.at(costs, block_of, of_points)
+    labels: NDArray[np.int64] | None
     if limits is None:
-        labels = _paired(summed, apart)
-    elif len(of_blocks) == n and not len(apart):
-        labels = _sized(summed, *limits)
+        exact = AssignmentParameters(max_rows=np.iinfo(np.int32).max)
+        labels = PairwiseAssignment(blocks_apart(m, k, apart), exact)(costs, fill=False).labels
+    elif m == n and not len(apart):
+        labels, most = np.empty(n, np.int64), np.minimum(limits[1], n)
+        labels = labels if sized_labels(costs, limits[0], most, np.zeros(k), labels) else None
     else:
-        labels = _programmed(summed, of_blocks, apart, *limits)
-    return None if labels is None else labels[block_of]
-
-
-def _paired(costs: NDArray[np.float64], apart: NDArray[np.intp]) -> NDArray[np.intp] | None:
-    """Return the cheapest labels (m,) that keep cannot-links."""
-    if not len(apart):
-        return np.asarray(costs.argmin(axis=1))
-    m, k = costs.shape
-    exact = AssignmentParameters(max_rows=np.iinfo(np.int32).max)
-    return PairwiseAssignment(blocks_apart(m, k, apart), exact)(costs, fill=False).labels
-
-
-def _sized(
-    costs: NDArray[np.float64], least: NDArray[np.intp], most: NDArray[np.intp]
-) -> NDArray[np.intp] | None:
-    """Return the cheapest labels (n,) of single points within limits on sizes."""
-    n, k = costs.shape
-    labels, prices = np.empty(n, np.int64), np.zeros(k)
-    found = sized_labels(np.ascontiguousarray(costs), least, np.minimum(most, n), prices, labels)
-    return labels.astype(np.intp) if found else None
-
-
-def _programmed(
-    costs: NDArray[np.float64],
-    counts: NDArray[np.intp],
-    apart: NDArray[np.intp],
-    least: NDArray[np.intp],
-    most: NDArray[np.intp],
-) -> NDArray[np.intp] | None:
-    """Return the cheapest labels (m,) of blocks within limits, by a binary programme."""
-    if (least > most).any():
-        return None
-    m, k = costs.shape
-    sizes = size_rows(counts, least, most)
-    programme = replace(
-        assignment_rows(blocks_apart(m, k, apart), [sizes]), objective=costs.reshape(-1)
-    )
-    found = solve_binary_programme(programme).x
-    return None if found is None else found.reshape(m, k).argmax(axis=1)
+        rows = assignment_rows(blocks_apart(m, k, apart), [size_rows(counts, *limits)])
+        found = solve_binary_programme(replace(rows, objective=costs.reshape(-1))).x
+        labels = None if found is None else found.reshape(m, k).argmax(axis=1)
+    return None if labels is None else labels[block_of].astype(np.intp)

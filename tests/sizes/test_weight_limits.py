@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
+from heuristics.assignment.steps import repaired_labels
 from heuristics.best_of import BestOf
-from heuristics.sizes.kernels import repaired_labels
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
 from sdpbb.checker.kernel.weights import WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
@@ -132,12 +132,12 @@ def test_memory_of_a_greedy_packing_is_that_of_the_points(limits):
 def test_repairs_are_within_limits(seed):
     rng = np.random.default_rng(seed)
     m, k, q = int(rng.integers(2, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 3))
-    measures = rng.integers(1, 5, (m, q))
-    most = np.tile((measures.sum(axis=0) // k + rng.integers(0, 4))[:, None], k)
+    amounts = rng.integers(1, 5, (m, q)).T
+    most = np.tile((amounts.sum(axis=1) // k + rng.integers(0, 4))[:, None], k)
     least = np.tile(rng.integers(0, 3, q)[:, None], k)
-    labels = np.empty(m, np.int64)
-    if repaired_labels(rng.random((m, k)), measures, least, most, labels):
-        sums = np.array([np.bincount(labels, column, k) for column in measures.T])
+    labels = repaired_labels(rng.random((m, k)), amounts, least, most)
+    if labels is not None:
+        sums = np.array([np.bincount(labels, each, k) for each in amounts])
         assert ((sums >= least) & (sums <= most)).all()
 
 
