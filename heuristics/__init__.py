@@ -13,59 +13,45 @@ exact assignment step), `LocalSearch` (exchanges along Kempe chains) and `starts
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heuristics.registry import METHODS, register
+from heuristics.registry import register as register
 
 if TYPE_CHECKING:
-    from heuristics.assignment import Assignment
-    from heuristics.descent import HeuristicSolution
-    from heuristics.local_search import LocalSearch
-    from heuristics.measures import (
-        adjusted_rand_index,
-        normalised_mutual_information,
-        silhouette,
-    )
-    from heuristics.method import Heuristic
-    from heuristics.multi_start import MultiStart
-    from heuristics.parameters import HeuristicSchedule, MultiStartParameters
-    from heuristics.result import HeuristicResult, HeuristicStatus
+    from heuristics.assignment import Assignment as Assignment
+    from heuristics.bckm import BCKM as BCKM
+    from heuristics.best_of import BestOf as BestOf
+    from heuristics.cop_kmeans import COPKMeans as COPKMeans
+    from heuristics.descent import HeuristicSolution as HeuristicSolution
+    from heuristics.ipc_kmeans import IPCKMeans as IPCKMeans
+    from heuristics.kmeans import KMeans as KMeans
+    from heuristics.local_search import LocalSearch as LocalSearch
+    from heuristics.measures import adjusted_rand_index as adjusted_rand_index
+    from heuristics.measures import normalised_mutual_information as normalised_mutual_information
+    from heuristics.measures import silhouette as silhouette
+    from heuristics.method import Heuristic as Heuristic
+    from heuristics.multi_start import MultiStart as MultiStart
+    from heuristics.parameters import HeuristicSchedule as HeuristicSchedule
+    from heuristics.parameters import MultiStartParameters as MultiStartParameters
+    from heuristics.penalised import BLPKM as BLPKM
+    from heuristics.penalised import PCCC as PCCC
+    from heuristics.penalised import BHKMeans as BHKMeans
+    from heuristics.post_processing import PostProcessing as PostProcessing
+    from heuristics.result import HeuristicResult as HeuristicResult
+    from heuristics.result import HeuristicStatus as HeuristicStatus
 
-__all__ = [
-    "Assignment",
-    "Heuristic",
-    "HeuristicResult",
-    "HeuristicSchedule",
-    "HeuristicSolution",
-    "HeuristicStatus",
-    "LocalSearch",
-    "MultiStart",
-    "MultiStartParameters",
-    "adjusted_rand_index",
-    "normalised_mutual_information",
-    "register",
-    "silhouette",
-]
+# The module of each public name, as the imports above state it.
 _HOME = {
-    "Assignment": "heuristics.assignment",
-    "Heuristic": "heuristics.method",
-    "HeuristicResult": "heuristics.result",
-    "HeuristicSchedule": "heuristics.parameters",
-    "HeuristicSolution": "heuristics.descent",
-    "HeuristicStatus": "heuristics.result",
-    "LocalSearch": "heuristics.local_search",
-    "MultiStart": "heuristics.multi_start",
-    "MultiStartParameters": "heuristics.parameters",
-    "adjusted_rand_index": "heuristics.measures",
-    "normalised_mutual_information": "heuristics.measures",
-    "silhouette": "heuristics.measures",
+    alias.asname: str(node.module)
+    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+    if alias.asname
 }
-for _place in METHODS.values():
-    if isinstance(_place, str):
-        _module, _, _class_name = _place.partition(":")
-        _HOME[_class_name] = _module
-        __all__ += [_class_name]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:

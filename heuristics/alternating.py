@@ -1,98 +1,145 @@
-"""Alternation of assignments and means: the loop of every k-means method.
+"""Steps of k-means, and their alternation: the loop of every k-means method.
 
-Methods differ in the assignment step and in the rule that ends the loop. Two rules are here.
-
-**A clustering comes back** (k-means and the methods after it). No step increases the cost, but
-where several assignments are equally cheap they might follow each other in a circle.
-
-**The objective no longer decreases** (PCCC, section 4.4; BH-k-means, section 3). With blocks i of
-size s_i and mean x_i, centres o_l, and a penalty P, the objective of labels l at given centres is
-
-    F_P(l, o) = W + sum_i s_i d(x_i, o_l(i)) + P V(l),
-
-V the weight of the violated soft constraints. With d the squared Euclidean distance W is the sum of
-squares inside the blocks, so that the first two terms are the sum of squares of the points around
-the centres; with d the Euclidean distance, which is the one in the papers, W = 0.
-
-Each step sets P by a rule from the distances, and finds labels that minimise F_P at the centres and
-keep the hard cannot-links (the mixed-binary programmes of the papers). The loop goes on while the
-objective "computed after the update step" decreases. Where P changes with the centres, values of
-different steps are sums of different terms; so the clusterings before and after a step, each with
-its own means, are compared under the P of that step. For a fixed P this is the rule of the papers
-word for word. Under a P that changes, clusterings might follow each other in a circle, each better
-than the last under the P of its time: the loop also ends when one comes back.
+Methods differ in the assignment step and in the rule that ends the loop. Rules are here for k-means
+and the methods after it. They end if a clustering comes back, as equally cheap assignments might
+follow each other in a circle, or if the cost of the clustering no longer decreases.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from hashlib import blake2b
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import AssignmentSolution, fill_empty_clusters
-from heuristics.kmeans_steps import cluster_means, explained, nearest_labels
-from heuristics.result import Stop
+from heuristics.result import SearchResult, Stop
 from sdpbb.problem import Contraction
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
-Distance = Literal["squared", "euclidean"]
-"""Distance from a block to a centre."""
 
+def nearest_labels(
+    rows: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
+) -> NDArray[np.int64]:
+    """Return the centre nearest to each of the rows (m, r), the first of those equally near.
 
-@dataclass(frozen=True, eq=False)
-class BlockDistances:
-    """Distances d of the blocks of a contraction, and the clusters that each may join.
-
-    Attributes
-    ----------
-    n_candidates : how many clusters, the nearest ones, a block may join; k for all
-    time_left : time left; the methods raise OutOfTime where there is none
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
     """
-
-    contraction: Contraction
-    distance: Distance
-    n_candidates: int
-    time_left: TimeLeft = no_limit
-
-    def distances(self, centres: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return d from each block to each centre, (m, k)."""
-        from scipy.spatial.distance import cdist  # a tenth of a second, and not needed by every run
-
-        means = self.contraction.means
-        distances = np.empty((len(means), len(centres)))
-        metric = "sqeuclidean" if self.distance == "squared" else "euclidean"
-        for first, last in chunks(len(means), centres.size, self.time_left):
-            distances[first:last] = cdist(means[first:last], centres, metric)
-        return distances
-
-    def candidates(self, distances: NDArray[np.float64]) -> NDArray[np.bool_] | None:
-        """Return marks (m, k) of the nearest clusters of each block, or None for all of them."""
-        q = self.n_candidates
-        if q >= distances.shape[1]:
-            return None
-        nearest = np.argpartition(distances, q - 1, axis=1)[:, :q]
-        marks = np.zeros(distances.shape, np.bool_)
-        np.put_along_axis(marks, nearest, True, axis=1)
-        return marks
-
-    def cost(self, labels: NDArray[np.intp]) -> float:
-        """Return W + sum_i s_i d(x_i, o_l(i)) of the objective, at the means of the clusters."""
-        contraction = self.contraction
-        away = contraction.means - cluster_means(contraction, labels)[labels]
-        squares: NDArray[np.float64] = np.einsum("ij,ij->i", away, away)
-        if self.distance == "squared":
-            return float(contraction.scatter.sum() + contraction.weights @ squares)
-        return float(contraction.weights @ np.sqrt(squares))
+    rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(centres.T)
+    labels = np.empty(len(rows), np.int64)
+    for first, last in chunks(len(rows), centres.size, time_left):
+        _nearest(rows[first:last], columns, labels[first:last])
+    return labels
 
 
-# A decrease of less than this share of the objective is rounding, and none.
-LEAST_DECREASE = 1e-12
+def costs_of_labels(
+    contraction: Contraction,
+    blocks: NDArray[np.intp],
+    centres: NDArray[np.float64],
+    time_left: TimeLeft = no_limit,
+) -> NDArray[np.float64]:
+    """Return e_i (|| o_c ||^2 - 2 c_i o_c), what label c of block i costs but for e_i || c_i ||^2.
+
+    Returns
+    -------
+    (b, k) for blocks (b,) and centres (k, r)
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
+    """
+    norms, costs = (centres**2).sum(axis=1), np.empty((len(blocks), len(centres)))
+    for first, last in chunks(len(blocks), centres.size, time_left):
+        some = blocks[first:last]
+        distances = norms - 2.0 * (contraction.means[some] @ centres.T)
+        costs[first:last] = contraction.weights[some, None] * distances
+    return costs
+
+
+@njit(cache=True, nogil=True)
+def _nearest(rows: Reals, columns: Reals, labels: Integers) -> None:
+    """Write the nearest of the centres, whose coordinates are columns (r, k), for each row.
+
+    The distances of a row to all centres are summed side by side, in vectors.
+    """
+    m, r = rows.shape
+    k = columns.shape[1]
+    distances = np.empty(k)
+    for i in range(m):
+        distances[:] = 0.0
+        for t in range(r):
+            for c in range(k):
+                distances[c] += (rows[i, t] - columns[t, c]) ** 2
+        nearest = 0
+        for c in range(1, k):
+            if distances[c] < distances[nearest]:
+                nearest = c
+        labels[i] = nearest
+
+
+def cluster_sums(
+    labels: NDArray[np.integer], weights: NDArray[np.float64], rows: NDArray[np.float64], k: int
+) -> NDArray[np.float64]:
+    """Return the sum of weight times row (m, r) over each cluster of labels (m,), (k, r)."""
+    sums = np.zeros((k, rows.shape[1]))
+    _add(labels, weights, rows, sums)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _add(labels: NDArray[np.integer], weights: Reals, rows: Reals, sums: Reals) -> None:
+    for i in range(len(labels)):
+        for t in range(rows.shape[1]):
+            sums[labels[i], t] += weights[i] * rows[i, t]
+
+
+def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the mean of each cluster of labels (m,), (k, r); none of them is empty."""
+    weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
+    sums = cluster_sums(labels, contraction.weights, contraction.means, contraction.k)
+    return np.asarray(sums / weights[:, None], np.float64)
+
+
+def explained(contraction: Contraction, labels: NDArray[np.intp]) -> float:
+    """Return sum_c N_c || m_c ||^2, the part of the total that the labels (m,) do not cost."""
+    weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
+    return float(weights @ (cluster_means(contraction, labels) ** 2).sum(axis=1))
+
+
+def fill_empty_clusters(
+    contraction: Contraction, labels: NDArray[np.int64], time_left: TimeLeft = no_limit
+) -> NDArray[np.int64]:
+    """Move single blocks into empty clusters, the one that reduces the sum of squares most first.
+
+    Block i out of cluster a of weight N_a saves e_i N_a / (N_a - e_i) || c_i - mean_a ||^2. The
+    labels (m,) are changed in place. No cannot-link is broken: an empty cluster has no neighbour.
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left before none is empty.
+    """
+    weights, means, k = contraction.weights, contraction.means, contraction.k
+    count = np.bincount(labels, minlength=k)
+    for empty in np.flatnonzero(count == 0).tolist():
+        check_time(time_left)
+        of = np.bincount(labels, weights, k)
+        own, centres = of[labels], cluster_sums(labels, weights, means, k)
+        away = ((means - centres[labels] / own[:, None]) ** 2).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.where(count[labels] > 1, weights * own / (own - weights) * away, -1.0)
+        chosen = int(np.argmax(gain))
+        count[labels[chosen]] -= 1
+        count[empty], labels[chosen] = 1, empty
+    return labels
 
 
 class StepVerdict(Enum):
@@ -104,22 +151,6 @@ class StepVerdict(Enum):
     """The labels before them are the last ones."""
 
 
-@dataclass(frozen=True, eq=False)
-class Alternation:
-    """End of an alternation.
-
-    labels : (m,) the clustering
-    centres : (k, r) those of the last assignment step
-    stop : whether the rule, the number of steps or the time ended it
-    n_iterations : assignment steps
-    """
-
-    labels: NDArray[np.intp]
-    centres: NDArray[np.float64]
-    stop: Stop
-    n_iterations: int
-
-
 def alternate(
     contraction: Contraction,
     assign: Callable[[NDArray[np.float64]], NDArray[np.intp]],
@@ -128,12 +159,12 @@ def alternate(
     max_iterations: int,
     labels: NDArray[np.intp] | None = None,
     time_left: TimeLeft = no_limit,
-) -> Alternation:
+) -> SearchResult:
     """Alternate assignments and means, from given centres, until a rule ends it.
 
     Parameters
     ----------
-    assign : labels (m,) for centres. An empty cluster keeps its centre
+    assign : labels (m,) for centres, no cluster empty
     centres : (k, r)
     rule : asked with the labels of each step
     max_iterations : assignment steps, >= 1
@@ -163,9 +194,8 @@ def alternate(
         if time_left() <= 0.0:
             stop = Stop.TIME_LIMIT
             break
-        centres = cluster_means(contraction, updated, centres)
-    assert labels is not None  # max_iterations >= 1
-    return Alternation(labels, centres, stop, n_iterations)
+        centres = cluster_means(contraction, updated)
+    return SearchResult(labels, stop, n_iterations)
 
 
 class ComesBack:
@@ -236,7 +266,7 @@ def kmeans(
     centres: NDArray[np.float64],
     most: int,
     time_left: TimeLeft = no_limit,
-) -> Alternation:
+) -> SearchResult:
     """Run k-means over the blocks, weighted by their weights, from centres (k, r).
 
     Pairs are not looked at. The cost never increases from one step to the next: a block that fills
@@ -254,84 +284,6 @@ def kmeans(
 
     def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
         labels = nearest_labels(contraction.means, at, time_left)
-        weights, means, k = contraction.weights, contraction.means, contraction.k
-        return fill_empty_clusters(labels, weights, means, k, time_left)
+        return fill_empty_clusters(contraction, labels, time_left)
 
     return alternate(contraction, assign, centres, ComesBack(), most, time_left=time_left)
-
-
-AssignmentStep = Callable[
-    [NDArray[np.float64], NDArray[np.bool_] | None, float, NDArray[np.intp] | None, TimeLeft],
-    AssignmentSolution,
-]
-"""Assignment step of costs (m, k), as `PairwiseAssignment` describes it, within limits or not."""
-
-
-class PenalisedStep:
-    """Assignment step that minimises F_P, and the rule that F_P decreases, for one alternation.
-
-    Parameters
-    ----------
-    penalty : the rule for P, of the distances (m, k) of a step
-
-    Attributes
-    ----------
-    cost, violated : F_0 and V of the labels so far, at their means; cost inf without any
-    penalty : P of the last step
-    """
-
-    def __init__(
-        self,
-        blocks: BlockDistances,
-        assign: AssignmentStep,
-        penalty: Callable[[NDArray[np.float64]], float],
-    ) -> None:
-        self._blocks, self._assign, self._rule = blocks, assign, penalty
-        self._start: NDArray[np.intp] | None = None
-        self._comes_back = ComesBack()
-        self.cost, self.violated, self.penalty = math.inf, 0.0, 0.0
-
-    def __call__(self, centres: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return labels (m,) for centres (k, r).
-
-        Raises
-        ------
-        OutOfTime
-            If no labels that keep the hard pairs are found.
-        """
-        blocks = self._blocks
-        check_time(blocks.time_left)
-        distances = blocks.distances(centres)
-        penalty = self._rule(distances)
-        found = self._assign(
-            blocks.contraction.weights[:, None] * distances,
-            blocks.candidates(distances),
-            penalty,
-            self._start,
-            blocks.time_left,
-        )
-        if found.labels is None:
-            raise OutOfTime
-        self._start, self.penalty = found.labels, penalty
-        return found.labels
-
-    @property
-    def objective(self) -> float:
-        """F_P of the labels so far at their means, P that of the last step."""
-        return self.cost + self.penalty * self.violated
-
-    def rule(self, labels: NDArray[np.intp]) -> StepVerdict:
-        """Return whether the labels of a step are better than those before, under its P."""
-        before = self.objective
-        cost, violated = self._blocks.cost(labels), self._blocks.contraction.soft.penalty(labels)
-        after = cost + self.penalty * violated
-        if after >= before - LEAST_DECREASE * abs(after):
-            return StepVerdict.NO_BETTER
-        self.cost, self.violated = cost, violated
-        return self._comes_back(labels)
-
-    def take(self, labels: NDArray[np.intp]) -> None:
-        """Take labels of no step for the best, with P at their means; the clock is not asked."""
-        blocks = BlockDistances(self._blocks.contraction, self._blocks.distance, 1)
-        self.penalty = self._rule(blocks.distances(cluster_means(blocks.contraction, labels)))
-        self.cost, self.violated = blocks.cost(labels), blocks.contraction.soft.penalty(labels)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.kmeans import best_kmeans
-from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
-from heuristics.result import Stop
-from sdpbb.checker.kernel.sizes import SizeLimits
+from heuristics.method import Heuristic, RunClock, contract_and_colour
+from heuristics.result import SearchResult, Stop
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.programme import assignment_rows
 from sdpbb.runtime.backends.highs import LinearModel
@@ -22,7 +21,7 @@ from sdpbb.runtime.time_left import OutOfTime
 
 # Factor kappa of the penalties from step to step, and the most steps of Algorithm 2.
 GROWTH, MAX_STEPS = 1.1, 100
-# Penalties far above all squared distances, which grow no more: their products must be finite.
+# Largest initial penalty, far above all squared distances: its products must be finite.
 LARGEST_PENALTY = 1e250
 # Regularisation of the centres, lambda of (8).
 RIDGE = 1e-4
@@ -72,8 +71,6 @@ class BCKM(Heuristic):
     to rest. If there was none, the binary programme (9) for the last centres is solved exactly, in
     the time that is left, and Algorithm 1 begins anew from its S; with a time limit only where it
     has at most 300,000 variables, as HiGHS looks at no clock while it presolves more.
-    Where the constraints can be kept, but not within the bounds, nothing is found and
-    `Stop.SIZE_BOUNDS` is told: the instance itself is feasible.
 
     Source: H. M. Le, A. Eriksson, T.-T. Do, M. Milford, A binary optimization approach for
     constrained k-means clustering (2018), sections 4 to 6. Coordinates are centred, so that the
@@ -103,7 +100,7 @@ class BCKM(Heuristic):
         contraction, known = contracted
         if contraction.n_blocks * contraction.k > VARIABLES_PER_SECOND * clock.seconds_left:
             return SearchResult(contraction.lift(known), Stop.TIME_LIMIT, 0)
-        search = _PenaltyMethod(self, contraction, instance.size_limits, clock)
+        search = _PenaltyMethod(self, contraction, clock)
         stop = Stop.DEAD_END
         with suppress(OutOfTime):
             for _ in range(self.n_starts):
@@ -123,24 +120,15 @@ class BCKM(Heuristic):
 class _PenaltyMethod:
     """State of one run: the rows, the linear programme, and the best clustering met."""
 
-    def __init__(
-        self,
-        method: BCKM,
-        contraction: Contraction,
-        limits: SizeLimits | None,
-        clock: RunClock,
-    ) -> None:
-        self._method = method
-        self._contraction = contraction
-        self._clock = clock
-        n, k = contraction.n_points, contraction.k
+    def __init__(self, method: BCKM, contraction: Contraction, clock: RunClock) -> None:
+        self._method, self._contraction, self._clock = method, contraction, clock
+        n, k, limits = contraction.n_points, contraction.k, contraction.size_limits
         bounds = [(1, n)] * k if limits is None else limits.bounds()
         sizes = contraction.counts, *np.array(bounds).T
         self._programme = assignment_rows(contraction.n_blocks, k, contraction.cannot_link, [sizes])
         self._model = LinearModel(self._programme)
         self._weights = contraction.weights[:, None]
-        self._at_rest = CENTRES_AT_REST * contraction.total / contraction.weights.sum()
-        self._centres = np.zeros((contraction.k, contraction.means.shape[1]))
+        self._distances = np.zeros((contraction.n_blocks, k))
         self._cost = math.inf
         self.labels: NDArray[np.intp] | None = None
         self.n_iterations = 0
@@ -153,17 +141,23 @@ class _PenaltyMethod:
 
     def alternate(self, labels: NDArray[np.intp]) -> Stop:
         """Run Algorithm 1 from labels (m,)."""
-        assignment = np.eye(self._contraction.k)[labels]
-        previous: NDArray[np.float64] | None = None
+        contraction, S = self._contraction, np.eye(self._contraction.k)[labels]
+        before: NDArray[np.float64] | None = None
+        at_rest = CENTRES_AT_REST * contraction.total / contraction.weights.sum()
         for _ in range(self._method.max_iterations):
             if self._clock.is_over:
                 return self._clock.reason
-            self._centres = ridge_means(self._contraction, assignment)
-            assignment = self._pump(assignment)
+            # (8): the least || X - S C ||_F^2 + lambda || C ||_F^2, over the points X.
+            gram = S.T @ (self._weights * S) + RIDGE * np.eye(contraction.k)
+            weighted = (self._weights * S).T @ contraction.means
+            centres = np.asarray(np.linalg.solve(gram, weighted), np.float64)
+            squares = [((contraction.means - centre) ** 2).sum(axis=1) for centre in centres]
+            self._distances = np.column_stack(squares)
+            S = self._pump(S)
             self.n_iterations += 1
-            if previous is not None and (((self._centres - previous) ** 2).sum() <= self._at_rest):
+            if before is not None and ((centres - before) ** 2).sum() <= at_rest:
                 return Stop.CONVERGED
-            previous = self._centres
+            before = centres
         return Stop.ITERATION_LIMIT
 
     def solve_exactly(self) -> None:
@@ -171,31 +165,30 @@ class _PenaltyMethod:
         limit = self._limit
         if self._clock.is_over or (limit and self._programme.n_variables > MOST_VARIABLES):
             return
-        costs = _normalised_costs(self._weights * self._distances())
-        programme = replace(self._programme, objective=costs)
+        programme = replace(self._programme, objective=self._costs(self._distances))
         solution = solve_binary_programme(programme, "auto", lambda: self._clock.is_over, limit)
         self.n_iterations += 1
         if solution.x is not None:
-            self._offer(solution.x.reshape(self._weights.size, -1))
+            self._offer(solution.x.reshape(self._distances.shape))
 
     def _pump(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
         """Run Algorithm 2 from S (m, k); return the last S."""
-        distances = self._distances()
         S, V = start, np.rint(start)
-        plus = np.full_like(S, self._method.rho)
-        minus = plus.copy()
+        plus = minus = np.full_like(S, min(self._method.rho, LARGEST_PENALTY))
         for _ in range(MAX_STEPS):
             if self._clock.is_over:
                 break
-            penalised = _normalised_costs(
-                self._weights * penalised_costs(distances, V, plus, minus)
-            )
-            solution = self._model.minimise(penalised, self._limit, lambda: self._clock.is_over)
+            # (13) at a binary V and S in [0, 1], but for a constant.
+            costs = self._costs(self._distances + np.where(V == 1, -plus, minus))
+            solution = self._model.minimise(costs, self._limit, lambda: self._clock.is_over)
             if solution.x is None:
                 break
             S_next = solution.x.reshape(S.shape)
             self._offer(S_next)
-            V_next, plus, minus = nearest_binary(S_next, plus, minus)
+            # (15), and (16): penalties that kept V at 0 (minus) or at 1 (plus) grow.
+            V_next = np.where(minus * S_next <= plus * (1 - S_next), 0.0, 1.0)
+            plus = np.where(V_next == 1, GROWTH * plus, plus)
+            minus = np.where(V_next == 0, GROWTH * minus, minus)
             moved = float((self._weights * ((S_next - S) ** 2 + (V_next - V) ** 2)).sum())
             S, V = S_next, V_next
             if moved <= ASSIGNMENT_AT_REST:
@@ -211,59 +204,13 @@ class _PenaltyMethod:
         if cost < self._cost and self._contraction.keeps(labels):
             self.labels, self._cost = labels, cost
 
-    def _distances(self) -> NDArray[np.float64]:
-        """Return the squared distances (m, k) of the block means to the centres."""
-        means = self._contraction.means
-        return np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in self._centres])
+    def _costs(self, of_points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the costs of blocks, flat, from those (m, k) of one of their points.
 
-
-def penalised_costs(
-    distances: NDArray[np.float64],
-    V: NDArray[np.float64],
-    plus: NDArray[np.float64],
-    minus: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the costs (m, k) of S in the penalised programme (13) at a binary V.
-
-    For S in [0, 1] its objective is, but for a constant, the sum of plus where V = 1: <distances,
-    S> + sum plus [S - V]^- + minus [V - S]^-, [x]^- = max(0, -x).
-    """
-    return distances + np.where(V == 1, -plus, minus)
-
-
-def nearest_binary(
-    S: NDArray[np.float64],
-    plus: NDArray[np.float64],
-    minus: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the binary V (m, k) with the least penalties for S, (15), and the next penalties.
-
-    The penalties of the next step are (16): those that kept V at 0 (minus) or at 1 (plus) have
-    grown.
-    """
-    V = np.where(minus * S <= plus * (1 - S), 0.0, 1.0)
-    with np.errstate(over="ignore"):
-        grown_plus, grown_minus = (np.minimum(GROWTH * p, LARGEST_PENALTY) for p in (plus, minus))
-    return V, np.where(V == 1, grown_plus, plus), np.where(V == 0, grown_minus, minus)
-
-
-def ridge_means(contraction: Contraction, assignment: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the centres C (k, r) of equation (8), for a fractional assignment S (m, k).
-
-    They minimise || X - S C ||_F^2 + lambda || C ||_F^2 over the points X, each with its block's
-    row of S.
-    """
-    weighted = contraction.weights[:, None] * assignment
-    gram = assignment.T @ weighted + RIDGE * np.eye(contraction.k)
-    return np.asarray(np.linalg.solve(gram, weighted.T @ contraction.means), np.float64)
-
-
-def _normalised_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return costs (m, k) as the solvers' tolerances expect them, flat.
-
-    As each block is in one cluster, its least cost may be taken off; then a factor makes the
-    largest 1.
-    """
-    above: NDArray[np.float64] = costs - costs.min(axis=1, keepdims=True)
-    largest = above.max()
-    return (above / largest if largest > 0 else above).reshape(-1)
+        They are as the solvers' tolerances expect them. As each block is in one cluster, its least
+        cost may be taken off; then a factor makes the largest 1.
+        """
+        costs = self._weights * of_points
+        costs -= costs.min(axis=1, keepdims=True)
+        largest = costs.max()
+        return np.asarray((costs / largest if largest > 0 else costs).reshape(-1), np.float64)

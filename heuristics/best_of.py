@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.descent import Descent
-from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
+from heuristics.method import Heuristic, RunClock, contract_and_colour
 from heuristics.multi_start import MultiStart, recombine
 from heuristics.parameters import MultiStartParameters
-from heuristics.result import Stop
+from heuristics.result import SearchResult, Stop
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.equal_points import join_equal_points
@@ -98,13 +98,10 @@ class BestOf(Heuristic):
         for position in sorted(outcomes):
             found, n_steps = outcomes[position]
             n_iterations += n_steps
-            mixed = recombine(contraction, best, found)
-            if contraction.keeps_sizes(mixed):
-                best = mixed
-            elif not contraction.keeps_sizes(best):
-                best = found  # the first clustering may be a little beyond limits
-            elif contraction.cost(found) < contraction.cost(best):  # parts do not fit together
-                best = found
+            # Parts may not fit together; the first clustering may be a little beyond limits.
+            options = [recombine(contraction, best, found), found, best]
+            within = [labels for labels in options if contraction.keeps_sizes(labels)]
+            best = min(within or [found], key=contraction.cost)
         stop = clock.reason if clock.is_over else Stop.CONVERGED
         labels = best if contraction.keeps_sizes(best) else None
         return SearchResult(labels, stop, n_iterations).lifted(contraction)

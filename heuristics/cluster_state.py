@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.kmeans_steps import cluster_sums
+from heuristics.alternating import cluster_sums
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -169,6 +169,16 @@ def fits(a: int, b: int, taken: Integers, blocks: BlockData, amounts: Integers) 
 
 
 @njit(cache=True, nogil=True)
+def may_join(i: int, b: int, blocks: BlockData, labels: Integers) -> bool:
+    """Return whether block i has no cannot-link with a block of cluster b."""
+    apart = blocks.apart
+    for position in range(apart.starts[i], apart.starts[i + 1]):
+        if labels[apart.block[position]] == b:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def relabel(j: int, target: int, blocks: BlockData, clusters: ClusterState) -> None:
     """Move block j to another cluster, and keep the clusters up with it."""
     labels, weight, sums, square = (
@@ -190,3 +200,69 @@ def relabel(j: int, target: int, blocks: BlockData, clusters: ClusterState) -> N
         square[a] += sums[a, t] ** 2
         square[target] += sums[target, t] ** 2
     labels[j] = target
+
+
+@njit(cache=True, nogil=True)
+def kempe_chain(
+    i: int,
+    b: int,
+    labels: Integers,
+    pairs: Neighbours,
+    stamp: Integers,
+    stamped: int,
+    chain: Integers,
+) -> int:
+    """Collect in `chain` the Kempe chain of block i with cluster b, and return its length.
+
+    It is the connected component of hard pairs, of weight inf, among the blocks of both clusters. 0
+    if it is longer than `chain`. `stamp` marks the blocks met with the number `stamped`.
+    """
+    a = labels[i]
+    chain[0] = i
+    stamp[i] = stamped
+    length = 1
+    head = 0
+    while head < length:
+        j = chain[head]
+        head += 1
+        for position in range(pairs.starts[j], pairs.starts[j + 1]):
+            u = pairs.block[position]
+            is_new = stamp[u] != stamped and pairs.weight[position] == np.inf
+            if is_new and (labels[u] == a or labels[u] == b):
+                if length == len(chain):
+                    return 0
+                stamp[u] = stamped
+                chain[length] = u
+                length += 1
+    return length
+
+
+@njit(cache=True, nogil=True)
+def change_of_prices(
+    chain: Integers,
+    length: int,
+    a: int,
+    b: int,
+    labels: Integers,
+    stamp: Integers,
+    stamped: int,
+    soft: Neighbours,
+) -> float:
+    """Return the change of what soft pairs cost if the chain, stamped, is exchanged.
+
+    Hard pairs among `soft` change nothing: their other ends move as well, or are elsewhere.
+    """
+    change = 0.0
+    for number in range(length):
+        j = chain[number]
+        before = labels[j]
+        after = b if before == a else a
+        for position in range(soft.starts[j], soft.starts[j + 1]):
+            u = soft.block[position]
+            if stamp[u] == stamped:  # it moves as well, and is together with j or apart as before
+                continue
+            if labels[u] == after:
+                change += soft.weight[position]
+            elif labels[u] == before:
+                change -= soft.weight[position]
+    return change

@@ -9,12 +9,11 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import ComesBack, StepVerdict, alternate
-from heuristics.assignment import fill_empty_clusters
+from heuristics.alternating import ComesBack, StepVerdict, alternate, fill_empty_clusters
 from heuristics.cluster_state import Neighbours, neighbour_lists
 from heuristics.kmeans import unconstrained
-from heuristics.method import Heuristic, RunClock, SearchResult, best_of_starts
-from heuristics.result import Stop
+from heuristics.method import Heuristic, RunClock, best_of_starts
+from heuristics.result import SearchResult, Stop
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
@@ -118,7 +117,7 @@ class COPKMeans(Heuristic):
                 part = first[start:end]
                 if not _assign_in_order(part, blocks.block_of, rows, at, apart, labels):
                     raise _DeadEnd
-            return fill_empty_clusters(labels, blocks.weights, blocks.means, blocks.k, time_left)
+            return fill_empty_clusters(blocks, labels, time_left)
 
         def rule(labels: NDArray[np.intp]) -> StepVerdict:
             met.append((blocks.cost(labels), labels))

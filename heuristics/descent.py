@@ -14,18 +14,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import Decreases, alternate
+from heuristics.alternating import Decreases, alternate, cluster_means, explained
 from heuristics.assignment import Assignment
+from heuristics.assignment.steps import SizedAssignment, assignment_of
 from heuristics.centre_swaps import CentreSwaps
-from heuristics.kmeans_steps import cluster_means, explained
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
-from heuristics.sizes.assignment import SizedAssignment, assignment_of
 from heuristics.starts import is_large
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.feasibility import find_feasible
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
 
 # A hasty descent goes from k-means to local search, which ends sooner from there, where a step
 # saves less than this share of the cost.
@@ -54,49 +53,10 @@ class HeuristicSolution:
 OnImproved = Callable[[HeuristicSolution], None]
 
 
-class BestClustering:
-    """Cheapest clustering of a search so far, and what its descents are told.
-
-    Parameters
-    ----------
-    source : where clusterings begin
-    time_left : asked between pieces of bounded work; the search ends when no time is left
-    found : called with each clustering that is cheaper than those before
-    """
-
-    def __init__(
-        self,
-        contraction: Contraction,
-        source: str,
-        time_left: TimeLeft = no_limit,
-        found: OnImproved | None = None,
-    ) -> None:
-        self._contraction, self._found = contraction, found
-        self.source, self.time_left = source, time_left
-        self.known: HeuristicSolution | None = None
-
-    @property
-    def solution(self) -> HeuristicSolution:
-        """The cheapest clustering, where there is one."""
-        assert self.known is not None
-        return self.known
-
-    @property
-    def cost(self) -> float:
-        """Cost of the cheapest clustering; inf without one."""
-        return np.inf if self.known is None else self.known.cost
-
-    def offer(self, labels: NDArray[np.intp], cost: float | None = None) -> None:
-        """Take labels (m,) if they are cheaper; their cost is computed if None."""
-        cost = self._contraction.cost(labels) if cost is None else cost
-        if cost < self.cost:
-            self.known = HeuristicSolution(labels, cost, self.source)
-            if self._found is not None:
-                self._found(self.known)
-
-
 class Descent:
     """k-means and local search in turn, until neither improves; prepared for one contraction.
+
+    It keeps the best clustering of a search, which any number of descents share.
 
     Parameters
     ----------
@@ -105,6 +65,10 @@ class Descent:
     time_left : how long there is for all descents together, asked between pieces of bounded work.
         Where nothing is left a descent ends with what it has
     is_hasty : whether descents leave k-means early; where there are many blocks if None
+
+    Attributes
+    ----------
+    best : the cheapest clustering of the search so far, or None
     """
 
     def __init__(
@@ -115,26 +79,56 @@ class Descent:
         time_left: TimeLeft = no_limit,
         is_hasty: bool | None = None,
     ) -> None:
-        self._contraction = contraction
-        self._parameters = parameters
-        self._known = known
-        self.time_left = time_left
+        self.contraction = contraction
+        self._parameters, self._known, self._all_time = parameters, known, time_left
         self._is_hasty = is_large(contraction) if is_hasty is None else is_hasty
+        self.begin("given")
+
+    def begin(
+        self,
+        source: str,
+        stop: Callable[[], bool] | None = None,
+        found: OnImproved | None = None,
+    ) -> None:
+        """Begin a search, without a best clustering.
+
+        Parameters
+        ----------
+        source : where its clusterings begin
+        stop : asked besides the time left; true once the search is to end
+        found : called with each clustering that is cheaper than those before
+        """
+        self.best: HeuristicSolution | None = None
+        self._source, self._found = source, found
+        self.time_left = with_stop(self._all_time, stop)
+
+    @property
+    def cost(self) -> float:
+        """Cost of the best clustering; inf without one."""
+        return np.inf if self.best is None else self.best.cost
+
+    def offer(self, labels: NDArray[np.intp], cost: float | None = None) -> None:
+        """Take labels (m,) if they are cheaper; their cost is computed if None."""
+        cost = self.contraction.cost(labels) if cost is None else cost
+        if cost < self.cost:
+            self.best = HeuristicSolution(labels, cost, self._source)
+            if self._found is not None:
+                self._found(self.best)
 
     @cached_property
     def assign(self) -> Assignment | SizedAssignment:
         """The assignment step."""
         seconds = self._parameters.assignment_time_limit
-        return assignment_of(self._contraction, seconds, self._known)
+        return assignment_of(self.contraction, seconds, self._known)
 
     @cached_property
     def _search(self) -> LocalSearch:
-        return LocalSearch(self._contraction)
+        return LocalSearch(self.contraction)
 
     @cached_property
     def swap_centres(self) -> CentreSwaps:
         """The search over swaps of centres."""
-        return CentreSwaps(self._contraction)
+        return CentreSwaps(self.contraction)
 
     def known(self) -> NDArray[np.intp]:
         """Return the labels (m,) that were known before.
@@ -145,16 +139,14 @@ class Descent:
             If no clustering keeps the cannot-links.
         """
         if self._known is None:
-            feasible = find_feasible(self._contraction)
+            feasible = find_feasible(self.contraction)
             if isinstance(feasible, Infeasibility):
                 raise ParameterError(f"no clustering satisfies the cannot-links: {feasible}")
             self._known = feasible
         assert self._known is not None  # no time limit was given
         return self._known
 
-    def from_centres(
-        self, centres: NDArray[np.float64], best: BestClustering
-    ) -> HeuristicSolution | None:
+    def from_centres(self, centres: NDArray[np.float64]) -> HeuristicSolution | None:
         """Return the clustering that a descent from centres (k, r) ends with.
 
         A hasty descent is left once it is not expected to become cheaper than the best; so is one
@@ -167,26 +159,24 @@ class Descent:
         """
         if not self.assign.is_possible:
             return None
-        goal = best.cost
+        goal = self.cost
         try:
-            labels = self.assign(centres, best.time_left)
+            labels = self.assign(centres, self.time_left)
         except OutOfTime:  # or there are none within limits
-            check_time(best.time_left)
+            check_time(self.time_left)
             return None
         # Soft pairs cost at least nothing.
-        if self._contraction.total - explained(self._contraction, labels) < goal:
-            best.offer(labels)
-        reached = self.from_labels(labels, best, goal)
-        together = self.assign.with_soft_pairs(centres, best.time_left)
+        if self.contraction.total - explained(self.contraction, labels) < goal:
+            self.offer(labels)
+        reached = self.from_labels(labels, goal)
+        together = self.assign.with_soft_pairs(centres, self.time_left)
         if together is None:
             return reached
-        best.offer(together)
-        other = self.from_labels(together, best, goal)
+        self.offer(together)
+        other = self.from_labels(together, goal)
         return other if other.cost < reached.cost else reached
 
-    def from_labels(
-        self, labels: NDArray[np.intp], best: BestClustering, goal: float = np.inf
-    ) -> HeuristicSolution:
+    def from_labels(self, labels: NDArray[np.intp], goal: float = np.inf) -> HeuristicSolution:
         """Return the clustering that a descent from labels (m,) ends with.
 
         The labels are exactly the clusters 0..k-1. Within limits, k-means is left out if its steps
@@ -194,45 +184,39 @@ class Descent:
 
         goal : a hasty descent is left once it is not expected to become cheaper
         """
-        contraction, cost = self._contraction, np.inf
+        contraction, cost = self.contraction, np.inf
         has_pairs = len(contraction.cannot_link) > 0 or bool(contraction.soft)
         while True:
             reached = labels
             if self.assign.is_quick:
-                reached, is_hopeless = self._kmeans(labels, goal, best.time_left)
+                reached, is_hopeless = self._kmeans(labels, goal)
                 if cost < np.inf and np.array_equal(reached, labels):
                     break  # it is a local optimum of exchanges, too
                 if is_hopeless:
                     labels, cost = reached, contraction.cost(reached)
                     break
-            if self._parameters.local_search and best.time_left() > 0.0:
-                reached = self._search(reached, best.time_left)
+            if self._parameters.local_search and self.time_left() > 0.0:
+                reached = self._search(reached, self.time_left)
             reached_cost = contraction.cost(reached)
             if reached_cost >= cost:
                 break
             labels, cost = reached, reached_cost
-            best.offer(labels, cost)
+            self.offer(labels, cost)
             # Without pairs, a hasty k-means does not continue from a local optimum of moves.
-            if (self._is_hasty and not has_pairs) or best.time_left() <= 0.0:
+            if (self._is_hasty and not has_pairs) or self.time_left() <= 0.0:
                 break
-        return HeuristicSolution(labels, cost, best.source)
+        return HeuristicSolution(labels, cost, self._source)
 
-    def _kmeans(
-        self, labels: NDArray[np.intp], goal: float, time_left: TimeLeft
-    ) -> tuple[NDArray[np.intp], bool]:
+    def _kmeans(self, labels: NDArray[np.intp], goal: float) -> tuple[NDArray[np.intp], bool]:
         """Return what k-means from labels (m,) ends with, and whether it would miss the goal."""
-        contraction = self._contraction
+        contraction = self.contraction
         has_goal = self._is_hasty or contraction.has_limits
-        rule = Decreases(
-            contraction,
-            labels,
-            goal if has_goal else np.inf,
-            LEAST_DECREASE if self._is_hasty else 0.0,
-        )
-        centres = cluster_means(contraction, labels)
+        least = LEAST_DECREASE if self._is_hasty else 0.0
+        rule = Decreases(contraction, labels, goal if has_goal else np.inf, least)
+        centres, time_left = cluster_means(contraction, labels), self.time_left
 
         def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
             return self.assign(at, time_left)
 
         found = alternate(contraction, assign, centres, rule, MAX_STEPS, labels, time_left)
-        return found.labels, rule.is_hopeless
+        return found.found, rule.is_hopeless

@@ -7,10 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import kmeans
-from heuristics.assignment.feasible_labels import mend
+from heuristics.alternating import cluster_means, costs_of_labels, kmeans
 from heuristics.assignment.potts import Potts
-from heuristics.kmeans_steps import cluster_means
+from heuristics.assignment.search import mend
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.feasibility import find_feasible, packed_greedily, use_every_colour
@@ -67,11 +66,9 @@ def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[
         found = kmeans(contraction, centres, KMEANS_STEPS, half)
     except OutOfTime:
         return None
-    centres, labels = cluster_means(contraction, found.labels), found.labels.copy()
+    centres, labels = cluster_means(contraction, found.found), found.found.copy()
     linked, pairs = np.unique(contraction.cannot_link, return_inverse=True)
-    # || c_i ||^2 is the same for all labels of i, and left out.
-    distances = (centres**2).sum(axis=1) - 2.0 * (contraction.means[linked] @ centres.T)
-    costs = contraction.weights[linked, None] * distances
+    costs = costs_of_labels(contraction, linked, centres)
     hard = np.full(len(contraction.cannot_link), np.inf)
     mended = mend(Potts(costs, pairs.reshape(-1, 2), hard), labels[linked], half)
     if mended is None:

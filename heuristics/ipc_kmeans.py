@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating import Decreases, alternate
-from heuristics.method import (
-    Heuristic,
-    RunClock,
-    SearchResult,
-    best_of_starts,
-    contract_and_colour,
-)
-from heuristics.result import Stop
-from heuristics.sizes.assignment import assignment_of
+from heuristics.assignment.steps import assignment_of
+from heuristics.method import Heuristic, RunClock, best_of_starts, contract_and_colour
+from heuristics.result import SearchResult, Stop
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
@@ -91,8 +85,7 @@ class IPCKMeans(Heuristic):
             for centres in self._initial_centres(contraction, rng, time_left):
                 rule = Decreases(contraction)
                 found = alternate(contraction, step, centres, rule, most, time_left=time_left)
-                cost = contraction.cost(found.labels)
-                yield SearchResult(found.labels, found.stop, found.n_iterations, cost=cost)
+                yield replace(found, cost=contraction.cost(found.found))
 
         def step(centres: NDArray[np.float64]) -> NDArray[np.intp]:
             return assign(centres, clock.time_left)

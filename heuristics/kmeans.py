@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heuristics.alternating import kmeans
-from heuristics.method import Heuristic, RunClock, SearchResult, Soft, best_of_starts
+from heuristics.method import Heuristic, RunClock, Soft, best_of_starts
+from heuristics.result import SearchResult
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.declaration import parameter
@@ -71,7 +72,6 @@ def best_kmeans(
     def start() -> SearchResult:
         centres = kmeans_plus_plus(contraction, rng, clock.time_left)
         found = kmeans(contraction, centres, most, clock.time_left)
-        cost = contraction.cost(found.labels)
-        return SearchResult(found.labels, found.stop, found.n_iterations, cost=cost)
+        return replace(found, cost=contraction.cost(found.found))
 
     return best_of_starts((start() for _ in range(n_starts)), clock)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.first_clustering import first_clustering
-from heuristics.result import HeuristicResult, HeuristicStatus, Stop
+from heuristics.result import HeuristicResult, HeuristicStatus, SearchResult, Stop
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.instance import instance_of
@@ -64,39 +64,6 @@ class RunClock:
     def reason(self) -> Stop:
         """Reason for which a run that is_over ended."""
         return Stop.TIME_LIMIT if self.seconds_left <= 0.0 else Stop.INTERRUPTED
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """Outcome of the search of a method, or of one of its starts.
-
-    Attributes
-    ----------
-    labels : (n,) of the points, or (m,) of blocks, any numbering; None where no clustering was
-        found
-    stop : why it ended
-    n_iterations : assignment steps
-    penalised_objective : what the method minimises, if it weighs soft constraints
-    cost : by which starts are compared
-    """
-
-    labels: NDArray[np.intp] | None
-    stop: Stop
-    n_iterations: int
-    penalised_objective: float | None = None
-    cost: float = math.inf
-
-    @property
-    def found(self) -> NDArray[np.intp]:
-        """The labels, where a clustering was found."""
-        assert self.labels is not None
-        return self.labels
-
-    def lifted(self, contraction: Contraction) -> SearchResult:
-        """Return the outcome with the labels of the points, from those of their blocks."""
-        if self.labels is None:
-            return self
-        return replace(self, labels=contraction.lift(self.labels))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -16,21 +16,14 @@ thousand weighted blocks, and a descent over all blocks starts from the best of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.descent import (
-    LEAST_DECREASE,
-    BestClustering,
-    Descent,
-    HeuristicSolution,
-    OnImproved,
-)
-from heuristics.kmeans_steps import cluster_means
+from heuristics.alternating import cluster_means
+from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
 from heuristics.parameters import MultiStartParameters
 from heuristics.starts import (
     coreset,
@@ -41,7 +34,7 @@ from heuristics.starts import (
 )
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import connected_components
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, with_stop
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time
 
 # Starts in a row that may find nothing better if each takes integer programmes: of 8 points, 15
 # of them took ten times as long as the bound of a node.
@@ -99,133 +92,110 @@ class MultiStart:
         """
         descent = descent or Descent(contraction, self.parameters)
         source = "given" if start is not None else "k-means++" if affinity is None else "sdp"
-        best = BestClustering(contraction, source, with_stop(descent.time_left, stop), found)
-        search = _Search(contraction, self.parameters, best, rng, descent)
+        descent.begin(source, stop, found)
         with suppress(OutOfTime):
             if start is None:
-                search.start(affinity)
+                self._start(descent, rng, affinity)
             else:
                 given = np.array(start, dtype=np.intp)
-                best.offer(given)
-                descent.from_labels(given, best)
-            search.improve()
-        if best.known is not None:
-            return best.known
+                descent.offer(given)
+                descent.from_labels(given)
+            self._improve(descent, rng)
+        if descent.best is not None:
+            return descent.best
         known = descent.known()
         solution = HeuristicSolution(known, contraction.cost(known), "colouring")
         if found is not None and contraction.keeps_sizes(known):
             found(solution)
         return solution
 
+    # The steps raise OutOfTime once no time is left: the best is then the best so far.
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Search for better clusterings of a contraction.
-
-    best : the cheapest clustering so far, if there is any
-    rng : the only source of randomness
-
-    The methods raise OutOfTime once no time is left: the best is then the best so far.
-    """
-
-    contraction: Contraction
-    parameters: MultiStartParameters
-    best: BestClustering
-    rng: np.random.Generator
-    descent: Descent
-
-    def start(self, affinity: NDArray[np.float64] | None) -> None:
-        """Descend from initial centres, and search over swaps of centres from there.
-
-        affinity : as for `MultiStart.run`
-        """
-        n_starts, best, descent = self.parameters.n_starts, self.best, self.descent
-        if self.contraction.has_limits:  # assignment steps may find nothing
+    def _start(
+        self, descent: Descent, rng: np.random.Generator, affinity: NDArray[np.float64] | None
+    ) -> None:
+        """Descend from initial centres, and search over swaps of centres from there."""
+        contraction, n_starts = descent.contraction, self.parameters.n_starts
+        time_left, is_many = descent.time_left, is_large(descent.contraction)
+        if contraction.has_limits:  # assignment steps may find nothing
             known = descent.known()
-            if self.contraction.keeps_sizes(known):
-                best.offer(known)
-                descent.from_labels(known, best)
-        swaps = n_starts > 1 and not is_large(self.contraction)
+            if contraction.keeps_sizes(known):
+                descent.offer(known)
+                descent.from_labels(known)
+        if not descent.assign.is_possible:
+            return
+        sets = initial_centres(contraction, n_starts, rng, affinity, time_left)
+        if affinity is None and is_many:
+            draws = range(n_starts)
+            sets = iter(_centres_in_coreset(contraction, None, rng, time_left) for _ in draws)
         n_idle = 0
-        for centres in self._initial_centres(affinity):
-            before = best.cost
-            found = descent.from_centres(centres, best)
-            check_time(best.time_left)
-            if swaps and found is not None:
-                self.swap_centres(found.labels, BEFORE_THE_BEST / n_starts)
-            n_idle = 0 if best.cost < before else n_idle + 1
+        for centres in sets:
+            before = descent.cost
+            found = descent.from_centres(centres)
+            check_time(time_left)
+            if n_starts > 1 and not is_many and found is not None:
+                self._swap_centres(descent, rng, found.labels, BEFORE_THE_BEST / n_starts)
+            n_idle = 0 if descent.cost < before else n_idle + 1
             if n_idle == IDLE_STARTS and not descent.assign.is_quick:
                 return
 
-    def _initial_centres(
-        self, affinity: NDArray[np.float64] | None
-    ) -> Iterator[NDArray[np.float64]]:
-        n_starts, time_left = self.parameters.n_starts, self.best.time_left
-        if not self.descent.assign.is_possible:
-            return
-        if affinity is not None or not is_large(self.contraction):
-            yield from initial_centres(self.contraction, n_starts, self.rng, affinity, time_left)
-            return
-        for _ in range(n_starts):
-            centres = _centres_in_coreset(self.contraction, None, self.rng, time_left)
-            if centres is None:
-                centres = kmeans_plus_plus(self.contraction, self.rng, time_left)
-            yield centres
-
-    def improve(self) -> None:
+    def _improve(self, descent: Descent, rng: np.random.Generator) -> None:
         """Improve the best clustering by swaps of centres, and by relocations."""
-        if self.best.known is None or not self.descent.assign.is_possible:
+        if descent.best is None or not descent.assign.is_possible:
             return
-        large, m = is_large(self.contraction), self.contraction.n_blocks
-        if not large:
-            self.swap_centres(self.best.solution.labels, 1.0)
-        self._relocate()
-        if large and m <= LARGE_CLUSTERS * self.contraction.k:
-            self.swap_centres(self.best.solution.labels, EFFORT_OF_LARGE)
+        contraction = descent.contraction
+        if not is_large(contraction):
+            self._swap_centres(descent, rng, descent.best.labels, 1.0)
+        self._relocate(descent, rng)
+        if is_large(contraction) and contraction.n_blocks <= LARGE_CLUSTERS * contraction.k:
+            self._swap_centres(descent, rng, descent.best.labels, EFFORT_OF_LARGE)
 
-    def swap_centres(self, labels: NDArray[np.intp], share: float) -> None:
+    def _swap_centres(
+        self, descent: Descent, rng: np.random.Generator, labels: NDArray[np.intp], share: float
+    ) -> None:
         """Improve a clustering by swaps of centres, and recombine it with the best so far.
 
         The labels (m,) may be that itself. A descent ends it.
 
         share : of the effort of the parameters
         """
-        effort, best = share * self.parameters.swap_effort, self.best
+        effort, contraction = share * self.parameters.swap_effort, descent.contraction
         # They know of no soft pairs and no limits.
-        if effort == 0.0 or self.contraction.soft or self.contraction.has_limits:
+        if effort == 0.0 or contraction.soft or contraction.has_limits or descent.best is None:
             return
-        swapped = self.descent.swap_centres(labels, self.rng, effort, best.time_left)
-        if best.solution.labels is not labels:
-            swapped = recombine(self.contraction, best.solution.labels, swapped)
-        cost = self.contraction.cost(swapped)
-        if cost < best.cost:
-            best.offer(swapped, cost)
-            self.descent.from_labels(swapped, best, cost)
+        best = descent.best.labels
+        swapped = descent.swap_centres(labels, rng, effort, descent.time_left)
+        if best is not labels:
+            swapped = recombine(contraction, best, swapped)
+        cost = contraction.cost(swapped)
+        if cost < descent.cost:
+            descent.offer(swapped, cost)
+            descent.from_labels(swapped, cost)
 
-    def _relocate(self) -> None:
+    def _relocate(self, descent: Descent, rng: np.random.Generator) -> None:
         """Descend from the best clustering with centres put elsewhere, again and again.
 
         It is one centre, or where there are many blocks, as many as a search in a coreset moves.
         Within limits, until so many in a row have saved next to nothing.
         """
-        best, most, contraction = self.best, self.parameters.n_relocations, self.contraction
+        contraction, most = descent.contraction, self.parameters.n_relocations
         patience = most
         if is_large(contraction):
             patience = MOST_FAILURES
-        elif not self.descent.assign.is_quick:
+        elif not descent.assign.is_quick:
             patience = IDLE_STARTS
         n_done = n_idle = 0
         while n_idle < patience and n_idle < most and (n_done < most or contraction.has_limits):
-            check_time(best.time_left)
-            before, labels = best.cost, best.solution.labels
+            check_time(descent.time_left)
+            assert descent.best is not None
+            before, known = descent.cost, cluster_means(contraction, descent.best.labels)
             if is_large(contraction):
-                known = cluster_means(contraction, labels)
-                centres = _centres_in_coreset(contraction, known, self.rng, best.time_left)
+                centres = _centres_in_coreset(contraction, known, rng, descent.time_left)
             else:
-                centres = with_one_elsewhere(contraction, labels, self.rng)
-            if centres is not None:
-                self.descent.from_centres(centres, best)
-            n_idle = 0 if best.cost < (1.0 - LEAST_DECREASE) * before else n_idle + 1
+                centres = with_one_elsewhere(contraction, known, rng)
+            if centres is not known:
+                descent.from_centres(centres)
+            n_idle = 0 if descent.cost < (1.0 - LEAST_DECREASE) * before else n_idle + 1
             n_done += 1
 
 
@@ -234,12 +204,12 @@ def _centres_in_coreset(
     known: NDArray[np.float64] | None,
     rng: np.random.Generator,
     time_left: TimeLeft,
-) -> NDArray[np.float64] | None:
-    """Return the best centres (k, r) that a search in a coreset finds.
+) -> NDArray[np.float64]:
+    """Return the best centres (k, r) that a search in a coreset finds, or those known.
 
-    None if the coreset has too few blocks, or no centres there cost less than known ones.
-
-    known : (k, r) to start from; None: from several sets of k-means++ centres
+    The known ones (k, r), where the search starts, are returned if no others cost less there, or if
+    the coreset has too few blocks. None: it starts from k-means++ centres, those of all blocks
+    where there are too few.
 
     Raises
     ------
@@ -248,16 +218,18 @@ def _centres_in_coreset(
     """
     few = coreset(contraction, rng)
     if few.n_blocks < contraction.k:
-        return None
-    descent = Descent(few, IN_CORESET, None, time_left, is_hasty=True)
-    start, cost = None, np.inf
+        return kmeans_plus_plus(contraction, rng, time_left) if known is None else known
+    descent, start = Descent(few, IN_CORESET, None, time_left, is_hasty=True), None
+    cost = np.inf
     if known is not None:
-        reached = descent.from_centres(known, BestClustering(few, "given", time_left))
+        reached = descent.from_centres(known)
         assert reached is not None  # a coreset has no limits
         start, cost = reached.labels, reached.cost
     found = MultiStart(IN_CORESET).run(few, rng, descent=descent, start=start)
     check_time(time_left)
-    return cluster_means(few, found.labels) if found.cost < cost else None
+    if known is not None and found.cost >= cost:
+        return known
+    return cluster_means(few, found.labels)
 
 
 def recombine(

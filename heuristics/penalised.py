@@ -1,5 +1,22 @@
 """BLPKM, BH-k-means and PCCC: alternating assignments and means, several starts.
 
+With blocks i of size s_i and mean x_i, centres o_l, and a penalty P, the objective of labels l at
+given centres is
+
+    F_P(l, o) = W + sum_i s_i d(x_i, o_l(i)) + P V(l),
+
+V the weight of the violated soft constraints. With d the squared Euclidean distance W is the sum of
+squares inside the blocks, so that the first two terms are the sum of squares of the points around
+the centres; with d the Euclidean distance, which is the one in the papers, W = 0.
+
+Each step sets P by a rule from the distances, and finds labels that minimise F_P at the centres and
+keep the hard cannot-links (the mixed-binary programmes of the papers). The loop goes on while the
+objective "computed after the update step" decreases. Where P changes with the centres, values of
+different steps are sums of different terms; so the clusterings before and after a step, each with
+its own means, are compared under the P of that step. For a fixed P this is the rule of the papers
+word for word. Under a P that changes, clusterings might follow each other in a circle, each better
+than the last under the P of its time: the loop also ends when one comes back.
+
 Sources: P. Baumann, D. S. Hochbaum, PCCC: the pairwise-confidence-constraints-clustering algorithm,
 section 4; P. Baumann, D. S. Hochbaum, A k-means algorithm for clustering with soft must-link and
 cannot-link constraints, section 3 (BH-k-means); P. Baumann, A binary linear programming-based
@@ -11,52 +28,143 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import (
-    AssignmentStep,
-    BlockDistances,
-    Distance,
-    PenalisedStep,
-    alternate,
-)
-from heuristics.assignment import AssignmentParameters, PairwiseAssignment
+from heuristics.alternating import ComesBack, StepVerdict, alternate, cluster_means
+from heuristics.assignment import AssignmentParameters, AssignmentSolution, PairwiseAssignment
+from heuristics.assignment.steps import SizedAssignment
 from heuristics.first_clustering import first_clustering
 from heuristics.kmeans import unconstrained
-from heuristics.method import (
-    Heuristic,
-    RunClock,
-    SearchResult,
-    Soft,
-    best_of_starts,
-)
+from heuristics.method import Heuristic, RunClock, Soft, best_of_starts
 from heuristics.parameters import SOLVER_HELP
-from heuristics.result import Stop
-from heuristics.sizes.assignment import SizedAssignment
+from heuristics.result import SearchResult, Stop
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.errors import InstanceError
-from sdpbb.problem import (
-    Contraction,
-    Infeasibility,
-    Instance,
-    SoftPairs,
-    contract,
-)
+from sdpbb.problem import Contraction, Infeasibility, Instance, SoftPairs, contract
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.declaration import parameter
-from sdpbb.runtime.time_left import OutOfTime, at_most
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, chunks, no_limit
+
+Distance = Literal["squared", "euclidean"]
+"""Distance d from a block to a centre."""
+
+AssignmentStep = Callable[
+    [NDArray[np.float64], NDArray[np.bool_] | None, float, NDArray[np.intp] | None, TimeLeft],
+    AssignmentSolution,
+]
+"""Assignment step of costs (m, k), as `PairwiseAssignment` describes it, within limits or not."""
+
+# A decrease of less than this share of the objective is rounding, and none.
+LEAST_DECREASE = 1e-12
+
+
+class PenalisedStep:
+    """Assignment step that minimises F_P, and the rule that F_P decreases, for one alternation.
+
+    Parameters
+    ----------
+    n_candidates : how many clusters, the nearest ones, a block may join; k for all
+    assign : the assignment step of costs
+    price : the rule for P, of the distances (m, k) of a step
+
+    Attributes
+    ----------
+    cost, violated : F_0 and V of the labels so far, at their means; cost inf without any
+    penalty : P of the last step
+    """
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        distance: Distance,
+        n_candidates: int,
+        assign: AssignmentStep,
+        price: Callable[[NDArray[np.float64]], float],
+        time_left: TimeLeft = no_limit,
+    ) -> None:
+        self._contraction, self._is_squared = contraction, distance == "squared"
+        self._n_candidates, self._assign, self._price = n_candidates, assign, price
+        self._time_left = time_left
+        self._start: NDArray[np.intp] | None = None
+        self._comes_back = ComesBack()
+        self.cost, self.violated, self.penalty = math.inf, 0.0, 0.0
+
+    def __call__(self, centres: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return labels (m,) for centres (k, r).
+
+        Raises
+        ------
+        OutOfTime
+            If no labels that keep the hard pairs are found.
+        """
+        check_time(self._time_left)
+        distances, q = self._distances(centres, self._time_left), self._n_candidates
+        penalty, allowed = self._price(distances), None
+        if q < distances.shape[1]:
+            allowed = np.zeros(distances.shape, np.bool_)
+            nearest = np.argpartition(distances, q - 1, axis=1)[:, :q]
+            np.put_along_axis(allowed, nearest, True, axis=1)
+        costs = self._contraction.weights[:, None] * distances
+        found = self._assign(costs, allowed, penalty, self._start, self._time_left)
+        if found.labels is None:
+            raise OutOfTime
+        self._start, self.penalty = found.labels, penalty
+        return found.labels
+
+    @property
+    def objective(self) -> float:
+        """F_P of the labels so far at their means, P that of the last step."""
+        return self.cost + self.penalty * self.violated
+
+    def rule(self, labels: NDArray[np.intp]) -> StepVerdict:
+        """Return whether the labels of a step are better than those before, under its P."""
+        before, known = self.objective, (self.cost, self.violated)
+        self._evaluate(labels)
+        if self.objective >= before - LEAST_DECREASE * abs(self.objective):
+            self.cost, self.violated = known
+            return StepVerdict.NO_BETTER
+        return self._comes_back(labels)
+
+    def take(self, labels: NDArray[np.intp]) -> None:
+        """Take labels of no step for the best, with P at their means; the clock is not asked."""
+        self.penalty = self._price(self._distances(cluster_means(self._contraction, labels)))
+        self._evaluate(labels)
+
+    def _evaluate(self, labels: NDArray[np.intp]) -> None:
+        """Compute F_0 and V of labels, at the means of their clusters."""
+        contraction = self._contraction
+        away = contraction.means - cluster_means(contraction, labels)[labels]
+        squares: NDArray[np.float64] = np.einsum("ij,ij->i", away, away)
+        self.violated = contraction.soft.penalty(labels)
+        if self._is_squared:
+            self.cost = float(contraction.scatter.sum() + contraction.weights @ squares)
+        else:
+            self.cost = float(contraction.weights @ np.sqrt(squares))
+
+    def _distances(
+        self, centres: NDArray[np.float64], time_left: TimeLeft = no_limit
+    ) -> NDArray[np.float64]:
+        """Return d from each block to each centre, (m, k)."""
+        from scipy.spatial.distance import cdist  # a tenth of a second, and not needed by every run
+
+        means = self._contraction.means
+        distances = np.empty((len(means), len(centres)))
+        metric = "sqeuclidean" if self._is_squared else "euclidean"
+        for first, last in chunks(len(means), centres.size, time_left):
+            distances[first:last] = cdist(means[first:last], centres, metric)
+        return distances
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AlternatingHeuristic(Heuristic):
-    """Method of exact assignment steps and means in turn (`heuristics.alternating.alternate`).
+    """Method of exact assignment steps and means in turn.
 
     A subclass states the price of violated soft constraints. It may say how the instance is
     contracted, and how many of the nearest clusters a block may join.
@@ -132,26 +240,22 @@ class AlternatingHeuristic(Heuristic):
             If an assignment step finds no labels, and none are known.
         """
         time_left, most = clock.time_left, self.max_iterations
-        lists = self.n_candidates(contraction)
-        blocks = BlockDistances(contraction, self.distance, lists, time_left)
-        assign, price = self._assignment(contraction), None
+        lists, price = self.n_candidates(contraction), None
+        seconds = self.assignment_time_limit
+        limits = AssignmentParameters(time_limit=seconds)
+        assign: AssignmentStep = PairwiseAssignment(contraction, limits)
+        if contraction.has_limits:
+            assign = SizedAssignment(contraction, math.inf, True, seconds).of_costs
         for _ in range(self.n_starts):
             centres = kmeans_plus_plus(contraction, rng, time_left)
-            step = PenalisedStep(blocks, assign, self.price)
+            step = PenalisedStep(contraction, self.distance, lists, assign, self.price, time_left)
             found = alternate(contraction, step, centres, step.rule, most, known, time_left)
             if not found.n_iterations:
-                step.take(found.labels)
+                step.take(found.found)
             price = step.penalty if price is None else price
             cost = step.cost + price * step.violated
             objective = step.objective if self.soft is Soft.WEIGHED else None
-            yield SearchResult(found.labels, found.stop, found.n_iterations, objective, cost)
-
-    def _assignment(self, contraction: Contraction) -> AssignmentStep:
-        """Return the assignment step, prepared for a contraction."""
-        limits = AssignmentParameters(time_limit=self.assignment_time_limit)
-        if contraction.has_limits:
-            return SizedAssignment(contraction, math.inf, limits, is_exact=True).of_costs
-        return PairwiseAssignment(contraction, limits)
+            yield replace(found, penalised_objective=objective, cost=cost)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -185,7 +289,7 @@ class BHKMeans(AlternatingHeuristic):
 
     M = max_{i, l} d(x_i, o_l), anew in each step. Must-links and cannot-links are sets of pairs:
     hard ones and soft ones of weight 1 are one and the same, and a pair that is given twice counts
-    once. Stopping is described in `heuristics.alternating`.
+    once. The head of the module describes stopping.
 
     The result may violate any constraint on pairs; it is within the limits. Its penalised_objective
     is the objective with M of the last iteration.
@@ -247,8 +351,8 @@ class PCCC(AlternatingHeuristic):
     which, without the limits, is (MBLP) of the paper, section 4.3, where L_i are all clusters, and
     (R(q)MBLP) where they are the q nearest ones. Weights of parallel soft constraints between two
     blocks add up, opposing ones are netted off. The blocks are those of `sdpbb.problem.contract`:
-    those of the paper, merged further where the cannot-links leave no choice. Stopping is described
-    in `heuristics.alternating`.
+    those of the paper, merged further where the cannot-links leave no choice. The head of
+    the module describes stopping.
 
     The result keeps all hard constraints, and the limits. Its penalised_objective is the objective
     with P of the last iteration; with squared distances it is the sum of squares plus P times the

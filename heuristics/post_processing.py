@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from heuristics.assignment import PairwiseAssignment
 from heuristics.kmeans import best_kmeans, unconstrained
-from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
+from heuristics.method import Heuristic, RunClock, contract_and_colour
 from heuristics.parameters import SOLVER_HELP
-from heuristics.result import Stop
+from heuristics.result import SearchResult, Stop
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.runtime.backends import IntegerSolver
@@ -90,14 +90,19 @@ class PostProcessing(Heuristic):
         rng: np.random.Generator,
         clock: RunClock,
     ) -> NDArray[np.float64]:
-        """Return the sums (m, k) of the memberships of the points of each block."""
+        """Return the sums (m, k) of the memberships of the points of each block.
+
+        A largest membership of 1 is what tolerances of integer programming expect.
+        """
         agreement = np.zeros((contraction.n_blocks, instance.k))
         if self.membership is not None:
-            np.add.at(agreement, contraction.block_of, _normalised(self.membership))
-            return agreement
-        points = unconstrained(instance)
-        found = best_kmeans(points, rng, clock, self.n_starts, KMEANS_STEPS)
-        np.add.at(agreement, (contraction.block_of, found.found), 1.0)
+            largest = self.membership.max()
+            scaled = self.membership / largest if largest > 0 else self.membership
+            np.add.at(agreement, contraction.block_of, scaled)
+        else:
+            points = unconstrained(instance)
+            found = best_kmeans(points, rng, clock, self.n_starts, KMEANS_STEPS)
+            np.add.at(agreement, (contraction.block_of, found.found), 1.0)
         return agreement
 
 
@@ -114,12 +119,3 @@ def _checked(membership: ArrayLike) -> NDArray[np.float64]:
         raise ParameterError(f"membership[{i}, {j}] = {given[i, j]}: expected a finite number >= 0")
     given.flags.writeable = False
     return given
-
-
-def _normalised(membership: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return memberships scaled to a largest of 1, as integer programming expects them.
-
-    That is for its tolerances.
-    """
-    largest = membership.max()
-    return membership / largest if largest > 0 else membership

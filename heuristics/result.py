@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem import Infeasibility, Instance, Partition
+from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
 from sdpbb.runtime.document import Document, Facts, Tone, Verdict
 from sdpbb.runtime.results import Reported, values_of
 from sdpbb.runtime.values import counted, seconds_text
@@ -32,6 +33,39 @@ class Stop(Enum):
     INTERRUPTED = "interrupted"
     DEAD_END = "dead end: a point could not join any cluster"
     INFEASIBLE = "infeasible"
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """Outcome of the search of a method, or of one of its starts.
+
+    Attributes
+    ----------
+    labels : (n,) of the points, or (m,) of blocks, any numbering; None where no clustering was
+        found
+    stop : why it ended
+    n_iterations : assignment steps
+    penalised_objective : what the method minimises, if it weighs soft constraints
+    cost : by which starts are compared
+    """
+
+    labels: NDArray[np.intp] | None
+    stop: Stop
+    n_iterations: int
+    penalised_objective: float | None = None
+    cost: float = math.inf
+
+    @property
+    def found(self) -> NDArray[np.intp]:
+        """The labels, where a clustering was found."""
+        assert self.labels is not None
+        return self.labels
+
+    def lifted(self, contraction: Contraction) -> SearchResult:
+        """Return the outcome with the labels of the points, from those of their blocks."""
+        if self.labels is None:
+            return self
+        return replace(self, labels=contraction.lift(self.labels))
 
 
 @dataclass(frozen=True)
@@ -67,18 +101,16 @@ class Violations:
     @staticmethod
     def of(instance: Instance, labels: NDArray[np.intp]) -> Violations:
         """Count the violations of labels (n,) of the points."""
-        soft_apart = _differ(labels, instance.soft_must_link.pairs)
-        soft_together = ~_differ(labels, instance.soft_cannot_link.pairs)
+        partition = Partition(labels)
+        must_link, cannot_link = partition.violations(instance)
+        soft_must_link, soft_cannot_link = partition.soft_violations(instance)
         return Violations(
-            must_link=int(_differ(labels, instance.must_link).sum()),
-            cannot_link=int((~_differ(labels, instance.cannot_link)).sum()),
-            soft_must_link=int(soft_apart.sum()),
-            soft_cannot_link=int(soft_together.sum()),
-            soft_weight=float(
-                instance.soft_must_link.weights[soft_apart].sum()
-                + instance.soft_cannot_link.weights[soft_together].sum()
-            ),
-            empty=instance.k - len(np.unique(labels)),
+            len(must_link),
+            len(cannot_link),
+            len(soft_must_link),
+            len(soft_cannot_link),
+            partition.penalty(instance),
+            instance.k - partition.n_clusters,
         )
 
 
@@ -196,8 +228,3 @@ class HeuristicResult(Reported):
 def centres_of(instance: Instance, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the mean of each cluster 0..c-1 of canonical labels, (c, d)."""
     return Partition(labels).means(instance.points, instance.weights)
-
-
-def _differ(labels: NDArray[np.intp], pairs: NDArray[np.intp]) -> NDArray[np.bool_]:
-    differ: NDArray[np.bool_] = labels[pairs[:, 0]] != labels[pairs[:, 1]]
-    return differ

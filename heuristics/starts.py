@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from heuristics.alternating import ComesBack, alternate
-from heuristics.kmeans_steps import cluster_means, nearest_labels
+from heuristics.alternating import cluster_means, kmeans
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -111,16 +110,16 @@ def from_pivots(
 
 
 def with_one_elsewhere(
-    contraction: Contraction, labels: NDArray[np.intp], rng: np.random.Generator
+    contraction: Contraction, centres: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the means (k, r) of clusters, with one of them, at random, put on a random block.
+    """Return centres (k, r), with one of them, at random, put on a random block.
 
     k-means from there merges one cluster into its neighbours and splits another.
 
     Source: P. Fränti, J. Kivijärvi, Randomised local search algorithm for the clustering problem,
     Pattern Analysis and Applications 3 (2000).
     """
-    centres = cluster_means(contraction, labels)
+    centres = centres.copy()
     centres[rng.integers(contraction.k)] = contraction.means[rng.integers(contraction.n_blocks)]
     return centres
 
@@ -253,12 +252,8 @@ def _lloyd(
     time_left: TimeLeft,
 ) -> NDArray[np.float64]:
     """Return the centres that weighted k-means on rows (m, r) ends with."""
-
-    def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
-        return nearest_labels(rows, at, time_left)
-
     blocks = replace(contraction, means=rows)
-    return alternate(blocks, assign, centres, ComesBack(), LLOYD_ITERATIONS).centres
+    return cluster_means(blocks, kmeans(blocks, centres, LLOYD_ITERATIONS, time_left).found)
 
 
 # From here on, descents from k-means++ centres of all blocks take seconds.

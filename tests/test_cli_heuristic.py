@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from heuristics.method import Heuristic, SearchResult, Soft
+from heuristics.method import Heuristic, Soft
 from heuristics.registry import METHODS
-from heuristics.result import Stop
+from heuristics.result import SearchResult, Stop
 from sdpbb.app.cli import ExitCode
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition

@@ -6,25 +6,24 @@ takes it.
 There is one way to labels: connected components, dynamic programming over narrow ones, and local
 search and integer programmes over wide ones. In reading order:
 
-    steps               `PairwiseAssignment` and `Assignment`, blocks for empty clusters
+    steps               `PairwiseAssignment`, `Assignment`, and `SizedAssignment` within limits
     potts               the Potts model of a step: what is minimised
-    potts_solver        the Potts model, component by component
+    potts_solver        the Potts model, component by component; HiGHS or Gurobi at the end
 
     tables              narrow components: dynamic programming along an elimination
 
-    feasible_labels     wide components: labels that keep the hard pairs, to start from
-    descent             descent by blocks and Kempe chains, tabu search, costs of relabelling
-    integer_programme   what the local search leaves, by HiGHS or Gurobi
+    search              wide components: labels that keep the hard pairs, descent, tabu search
+
+    flow                single points to clusters of limited sizes, at least cost
 """
 
 from heuristics.assignment.potts import AssignmentSolution
 from heuristics.assignment.potts_solver import AssignmentParameters
-from heuristics.assignment.steps import Assignment, PairwiseAssignment, fill_empty_clusters
+from heuristics.assignment.steps import Assignment, PairwiseAssignment
 
 __all__ = [
     "Assignment",
     "AssignmentParameters",
     "AssignmentSolution",
     "PairwiseAssignment",
-    "fill_empty_clusters",
 ]

@@ -90,12 +90,6 @@ class AssignmentSolution(NamedTuple):
     is_infeasible: bool = False
 
 
-def blocks_apart(m: int, k: int, pairs: NDArray[np.integer]) -> Contraction:
-    """Return m blocks of one point each, all in one place, with cannot-links (p, 2)."""
-    zero = np.zeros(m)
-    return Contraction(k, np.arange(m), np.ones(m), zero[:, None], zero, pairs.astype(np.intp))
-
-
 def signed_pairs(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the cannot-links and the soft pairs of the blocks, (p, 2), sorted, and weights (p,).
 

@@ -2,22 +2,35 @@
 
 Dynamic programming solves the narrow components. In the others, a local search finds labels. An
 integer programme improves them if it is small enough, until the labels are proven optimal or the
-time is over.
+time is over:
+
+    minimise    sum_{i, a} costs_ia x_ia + sum_{w_p > 0} w_p y_p + sum_{w_p < 0, a} |w_p| z_pa
+    subject to  sum_a x_ia = 1               for every block i,
+                sum_{i in Q} x_ia <= 1       for cliques Q of hard pairs,
+                x_ia + x_ja - y_p <= 1       for every soft cannot-link p = ij,
+                x_ia - x_ja - z_pa <= 0      for every soft must-link p = ij,
+
+for all labels a that are allowed; what is not allowed is absent. This is the programme (MBLP) of
+PCCC, section 4.2, but that hard pairs have rows of cliques (`sdpbb.problem.programme`), and a
+soft must-link has a variable for each label where (MBLP) has one for all: the relaxation is at
+least as tight, and a solution pays for one of them at most.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.descent import improve
-from heuristics.assignment.feasible_labels import construct, mend, rename_clusters
-from heuristics.assignment.integer_programme import minimise_by_programme, n_rows_of
 from heuristics.assignment.potts import AssignmentSolution, Potts
-from heuristics.assignment.tables import Bucket, Component, Tables, components, eliminate
+from heuristics.assignment.search import construct, improve, mend
+from heuristics.assignment.tables import Bucket, Tables, components, eliminate
+from sdpbb.problem.programme import assignment_rows, with_soft_pairs
+from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.runtime.backends.milp import solve_binary_programme
+from sdpbb.runtime.backends.programme import MilpStatus
 from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, at_most, check_time, no_limit
 
 # Steps of dynamic programming for one component. At about 55 ns each this is 55 ms, which is what
@@ -95,14 +108,14 @@ class PottsSolver:
         if not (has_label and narrow.minimise(potts.costs, potts.weights, labels, time_left)):
             return INFEASIBLE
         is_optimal, is_missing = True, False
-        sizes = [len(part.pairs) for part in structure.wide]
+        sizes = [len(pairs) for _, pairs in structure.wide]
         time_left = at_most(time_left, self._parameters.time_limit)
-        for position, part in enumerate(structure.wide):
+        for position, (blocks, pairs) in enumerate(structure.wide):
             # Each component may take its share, by size, of the remaining time.
             share = sizes[position] / sum(sizes[position:])
             found = self._minimise_wide(
-                potts.restricted(part.blocks, part.pairs),
-                None if start is None else start[part.blocks],
+                potts.restricted(blocks, pairs),
+                None if start is None else start[blocks],
                 at_most(time_left, share * max(0.0, time_left())),
             )
             if found.is_infeasible:
@@ -111,7 +124,7 @@ class PottsSolver:
             if found.labels is None:
                 is_missing = True
             else:
-                labels[part.blocks] = found.labels
+                labels[blocks] = found.labels
         return NOTHING if is_missing else AssignmentSolution(labels, is_optimal)
 
     def _minimise_wide(
@@ -124,8 +137,6 @@ class PottsSolver:
         cheapest = np.argmin(potts.costs, axis=1)
         if potts.value(cheapest) <= potts.lowest:  # no pair is violated
             return AssignmentSolution(cheapest, True)
-        if start is not None and potts.allowed.all():
-            start = rename_clusters(start, potts.costs)
         best = self._local(potts, start, time_left)
         value = np.inf if best is None else potts.value(best)
         if value <= potts.lowest:
@@ -162,7 +173,7 @@ class PottsSolver:
             options.append(start)
         built = None if self._is_brief and options else construct(potts, time_left)
         if built is not None:
-            options.append(rename_clusters(built, potts.costs) if potts.allowed.all() else built)
+            options.append(built)
         near = mend(potts, potts.costs.argmin(axis=1), at_most(time_left, 0.5 * time_left()))
         if near is not None:
             options.append(near)
@@ -187,7 +198,7 @@ class _Structure:
     Attributes
     ----------
     narrow : the tables of components
-    wide : the components that tables do not solve
+    wide : blocks and pairs of the components that tables do not solve
     """
 
     def __init__(self, potts: Potts, budget: float, time_left: TimeLeft) -> None:
@@ -199,20 +210,19 @@ class _Structure:
         degree = 1 + np.bincount(ends[matter].reshape(-1), minlength=potts.n)
         degree[ends[matter[self._is_together[matter]]]] = potts.k
         needed = np.minimum(needed, degree)
-        self.wide: list[Component] = []
+        self.wide: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
         total, buckets, numbers = BUDGETS * budget, list[Bucket](), dict[tuple[int, int], int]()
-        for part in components(potts.n, ends[matter]):
+        for blocks, within in components(potts.n, ends[matter]):
             if buckets or self.wide:
                 check_time(time_left)
-            part = part._replace(pairs=matter[part.pairs])
-            pairs = ends[part.pairs]
-            found = eliminate(pairs, needed, min(budget, total))
+            pairs = matter[within]
+            found = eliminate(ends[pairs], needed, min(budget, total))
             if found is None:
-                self.wide.append(part)
+                self.wide.append((blocks, pairs))
                 continue
             buckets += found[0]
             total -= found[1]
-            numbers |= zip(map(tuple, pairs.tolist()), part.pairs.tolist(), strict=True)
+            numbers |= zip(map(tuple, ends[pairs].tolist()), pairs.tolist(), strict=True)
         self.narrow = Tables.of(buckets, numbers, needed)
 
     def serves(self, potts: Potts) -> bool:
@@ -228,3 +238,65 @@ def _pairs_that_matter(potts: Potts) -> NDArray[np.intp]:
     bits = np.packbits(potts.allowed, axis=1)
     i, j = potts.pairs.T
     return np.flatnonzero((bits[i] & bits[j]).any(axis=1))
+
+
+def n_rows_of(potts: Potts, most: int) -> int:
+    """Return the rows of the programme; a number beyond `most` if they are more."""
+    if len(potts.pairs) > most:  # each of them has one, or more
+        return len(potts.pairs)
+    i, j = potts.pairs.T
+    first, both = potts.allowed[i], potts.allowed[i] & potts.allowed[j]
+    return potts.n + int(np.where((potts.weights < 0)[:, None], first, both).sum())
+
+
+def minimise_by_programme(
+    potts: Potts,
+    start: NDArray[np.int64] | None,
+    seconds: float,
+    time_left: TimeLeft = no_limit,
+) -> AssignmentSolution:
+    """Minimise a Potts model by an integer programming solver.
+
+    It takes so many seconds at most, and is given up where no time is left.
+
+    Parameters
+    ----------
+    potts : each block has an allowed label
+    start : labels (n,) to start from, allowed, or None
+
+    Raises
+    ------
+    BackendFailure
+        If the solver fails.
+    """
+    k, weights, (i, j) = potts.k, potts.weights, potts.pairs.T
+    is_apart, is_together = (weights > 0) & (weights < np.inf), weights < 0
+    apart, together = np.flatnonzero(is_apart), np.flatnonzero(is_together)
+    is_soft = is_apart | is_together
+    # What every label of a block costs at least is left out: the others have more digits so.
+    above = np.where(potts.allowed, potts.costs - potts.costs.min(axis=1, keepdims=True), 0.0)
+    hard = potts.pairs[np.isinf(weights)]
+    programme = replace(assignment_rows(potts.n, k, hard), objective=above.reshape(-1))
+    soft = SoftBlocks(potts.pairs[is_soft], weights[is_soft])
+    programme = with_soft_pairs(programme, k, soft)
+    is_there = np.ones(programme.n_variables, np.bool_)
+    is_there[: above.size] = potts.allowed.reshape(-1)
+    programme = replace(
+        programme,
+        objective=programme.objective[is_there],
+        matrix=programme.matrix[:, np.flatnonzero(is_there)],
+    )
+    warm = None
+    if start is not None:
+        is_own = start[:, None] == np.arange(k)
+        same = start[i] == start[j]
+        is_paid = is_own[i[together]] & ~same[together, None]
+        warm = np.concatenate([is_own.reshape(-1), same[apart], is_paid.reshape(-1)])
+        warm = warm[is_there].astype(np.float64)
+    limit = None if seconds == np.inf else max(seconds, 1e-3)
+    solution = solve_binary_programme(programme, "auto", lambda: time_left() <= 0.0, limit, warm)
+    if solution.x is None:
+        return AssignmentSolution(None, is_infeasible=solution.status is MilpStatus.INFEASIBLE)
+    chosen = np.zeros(above.shape)
+    chosen[potts.allowed] = solution.x[: potts.allowed.sum()]
+    return AssignmentSolution(np.argmax(chosen, axis=1), solution.status is MilpStatus.OPTIMAL)

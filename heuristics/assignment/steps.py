@@ -1,5 +1,8 @@
 """Assignment steps of one contraction: cheapest labels for given costs, and for given centres.
 
+There is one for costs and pairs, one for centres and pairs, and one where sizes or weights are
+limited.
+
 Empty clusters are filled afterwards. A block may move to one without breaking a cannot-link. Out of
 cluster a, it changes the objective of `Potts` by the difference of its costs less the weights of
 its pairs within a.
@@ -7,18 +10,28 @@ its pairs within a.
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.alternating import costs_of_labels, fill_empty_clusters, nearest_labels
+from heuristics.assignment.flow import sized_labels
 from heuristics.assignment.potts import AssignmentSolution, Potts, signed_pairs
 from heuristics.assignment.potts_solver import AssignmentParameters, PottsSolver
-from heuristics.kmeans_steps import cluster_sums, nearest_labels
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
+from sdpbb.problem.feasibility import Packing, packed_exactly
+from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, no_limit
 
 # Share of the remaining time that one integer programme may take: the first is not the last.
 PROGRAMME_SHARE = 0.1
+# Blocks times clusters of integer programmes within limits; and where a repair does, too, and many
+# starts count.
+MOST_VARIABLES, FEW_VARIABLES = 50_000, 5_000
 
 
 class PairwiseAssignment:
@@ -104,8 +117,7 @@ class Assignment:
         time_limit: float = np.inf,
         known: NDArray[np.intp] | None = None,
     ) -> None:
-        self._weights, self._k = contraction.weights, contraction.k
-        self._means = np.ascontiguousarray(contraction.means)
+        self._contraction = contraction
         pairs, self._pair_weights = signed_pairs(contraction)
         self._linked, ends = np.unique(pairs, return_inverse=True)
         self._pairs = ends.reshape(-1, 2)
@@ -136,17 +148,11 @@ class Assignment:
             If the integer programming solver fails.
         """
         check_time(time_left)
-        labels = nearest_labels(self._means, centres, time_left)
+        labels = nearest_labels(self._contraction.means, centres, time_left)
         linked = self._linked
         if len(linked):
             check_time(time_left)
-            # || c_i ||^2 is the same for all labels of i, and left out.
-            norms = (centres**2).sum(axis=1)
-            costs = np.empty((len(linked), self._k))
-            for first, last in chunks(len(linked), centres.size, time_left):
-                rows = linked[first:last]
-                distances = norms - 2.0 * (self._means[rows] @ centres.T)
-                costs[first:last] = self._weights[rows, None] * distances
+            costs = costs_of_labels(self._contraction, linked, centres, time_left)
             potts = Potts(costs, self._pairs, self._pair_weights)
             found = self._solver.minimise(potts, self._last, time_left)
             if found.is_infeasible:
@@ -154,7 +160,7 @@ class Assignment:
             if found.labels is None:
                 raise OutOfTime
             labels[linked] = self._last = found.labels
-        labels = fill_empty_clusters(labels, self._weights, self._means, self._k, time_left)
+        labels = fill_empty_clusters(self._contraction, labels, time_left)
         self.n_steps += 1
         return labels
 
@@ -191,32 +197,216 @@ def fill_by_objective(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.int
     return labels
 
 
-def fill_empty_clusters(
-    labels: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    means: NDArray[np.float64],
-    k: int,
-    time_left: TimeLeft = no_limit,
-) -> NDArray[np.int64]:
-    """Move single blocks into empty clusters, the one that reduces the sum of squares most first.
+class SizedAssignment:
+    """Assignment step for one contraction whose sizes, or weights, are limited.
 
-    Block i out of cluster a of weight N_a saves e_i N_a / (N_a - e_i) || c_i - mean_a ||^2. The
-    labels (m,) are changed in place.
+    Listed sizes belong to clusters in the order of the sizes that clusters have if each block is in
+    its cheapest one.
 
-    Raises
-    ------
-    OutOfTime
-        If no time is left before none is empty.
+    Without cannot-links it is a flow, if all blocks are alike by the only measure that is limited,
+    or a repair of many blocks that differ. Else it is an integer programme.
+
+    Attributes
+    ----------
+    is_quick : whether it is a flow or a repair
+    is_possible : whether it is one of these, or a programme that is not too large
+    n_steps : steps so far
     """
-    count = np.bincount(labels, minlength=k)
-    for empty in np.flatnonzero(count == 0).tolist():
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        seconds: float,
+        is_exact: bool = False,
+        time_limit: float = math.inf,
+    ) -> None:
+        """Prepare the step.
+
+        seconds : for all integer programmes together
+        is_exact : whether programmes are solved instead of repairs wherever they are not too large
+        time_limit : seconds of one step `of_costs`
+        """
+        self.contraction = contraction
+        self._amounts, self._all = contraction.limited_amounts, np.arange(contraction.n_blocks)
+        self._seconds = seconds
+        self._time_limit = time_limit
+        self._prices = np.zeros(contraction.k)  # of the last flow
+        self.n_steps = 0
+        is_free = not len(contraction.cannot_link)
+        alike = [bool((quantity.linear == 1).all()) for quantity in self._amounts]
+        self._is_flow = is_free and alike == [True]
+        most = MOST_VARIABLES if is_exact or not is_free else FEW_VARIABLES
+        self._is_small = contraction.n_blocks * contraction.k <= most and seconds > 0
+        self.is_quick = is_free and (self._is_flow or not self._is_small)
+        self.is_possible = is_free or self._is_small
+
+    def __call__(
+        self, centres: NDArray[np.float64], time_left: TimeLeft = no_limit
+    ) -> NDArray[np.intp]:
+        """Return labels (m,) within the limits for centres (k, r); soft pairs are ignored.
+
+        They are the cheapest unless the step is greedy.
+
+        Raises
+        ------
+        OutOfTime
+            If no labels within the limits are found.
+        """
+        return self._within(
+            self.solve(costs_of_labels(self.contraction, self._all, centres), time_left)
+        )
+
+    def with_soft_pairs(
+        self, centres: NDArray[np.float64], time_left: TimeLeft
+    ) -> NDArray[np.intp] | None:
+        """Return labels (m,), cheap for centres and the contraction's soft pairs.
+
+        None without any, and where the programme is large. It may take half of the seconds left to
+        integer programmes, so that others follow.
+        """
+        soft = self.contraction.soft
+        if not soft or not self._is_small or self._seconds <= 0.0:
+            return None
+        half = at_most(time_left, self._seconds / 2)
+        with suppress(OutOfTime):
+            return self._within(
+                self.solve(costs_of_labels(self.contraction, self._all, centres), half, soft)
+            )
+        return None
+
+    def of_costs(
+        self,
+        costs: NDArray[np.float64],
+        allowed: NDArray[np.bool_] | None = None,
+        penalty: float = 1.0,
+        start: NDArray[np.intp] | None = None,
+        time_left: TimeLeft = no_limit,
+    ) -> AssignmentSolution:
+        """Minimise what `PairwiseAssignment` does within the limits, all clusters being allowed.
+
+        By a flow, a repair, or one integer programme for all blocks with rows for limits. No
+        programme of more than 50,000 variables is begun; with cannot-links, no labels are found
+        then. The start is ignored.
+        """
+        assert allowed is None
+        soft = replace(self.contraction.soft, weights=penalty * self.contraction.soft.weights)
+        time_left = at_most(time_left, self._time_limit)
+        found = self.solve(costs, time_left, soft if penalty else None)
+        try:
+            return AssignmentSolution(self._within(found), found.is_cheapest)
+        except OutOfTime:
+            return AssignmentSolution(None)
+
+    def _within(self, found: Packing) -> NDArray[np.intp]:
+        """Return the labels of a packing; raise OutOfTime if they are not within the limits."""
+        if found.labels is None or not self.contraction.keeps_sizes(found.labels):
+            raise OutOfTime
+        return found.labels
+
+    def solve(
+        self, costs: NDArray[np.float64], time_left: TimeLeft, soft: SoftBlocks | None = None
+    ) -> Packing:
+        """Return labels (m,) for the costs (m, k) of each block in each cluster.
+
+        soft : pairs whose weights count where they are violated; only integer programmes look at
+            them, which are solved instead of flows then, unless they are large
+
+        Raises
+        ------
+        OutOfTime
+            If no time is left.
+        """
         check_time(time_left)
-        of = np.bincount(labels, weights, k)
-        own, centres = of[labels], cluster_sums(labels, weights, means, k)
-        away = ((means - centres[labels] / own[:, None]) ** 2).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gain = np.where(count[labels] > 1, weights * own / (own - weights) * away, -1.0)
-        chosen = int(np.argmax(gain))
-        count[labels[chosen]] -= 1
-        count[empty], labels[chosen] = 1, empty
-    return labels
+        self.n_steps += 1
+        costs = costs - costs.min(axis=1, keepdims=True)  # the others have more digits so
+        place = self._places(costs)
+        if self.is_quick and not (soft and self._is_small):
+            bounds = [quantity.bounds for quantity in self._amounts]
+            # Of the quantities, only the first may be listed; bounds of others are all alike.
+            least, most = (np.array([bound[at][place] for bound in bounds]) for at in (0, 1))
+            if not self._is_flow:
+                amounts = np.array([quantity.linear for quantity in self._amounts])
+                return Packing(repaired_labels(costs, amounts, least, most))
+            labels = np.empty(len(costs), np.int64)
+            found = sized_labels(costs, least[0], most[0], self._prices, labels)
+            return Packing(labels if found else None, is_cheapest=found)
+        if not self.is_possible or self._seconds <= 0.0:
+            return Packing(None)
+        # The programme has clusters in the order of the list.
+        cluster = np.argsort(place, kind="stable")
+        before = time_left()
+        within = at_most(time_left, self._seconds)
+        packing = packed_exactly(self.contraction, costs[:, cluster], within, soft)
+        if np.isfinite(before):
+            self._seconds -= before - time_left()
+        if packing.labels is None:
+            return packing
+        return packing._replace(labels=cluster[packing.labels])
+
+    def _places(self, costs: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the place (k,) of each cluster's size among the listed ones, for costs (m, k)."""
+        cheapest = costs.argmin(axis=1)
+        sizes = np.bincount(cheapest, self._amounts[0].linear, self.contraction.k)
+        return np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
+
+
+def assignment_of(
+    contraction: Contraction,
+    seconds: float,
+    known: NDArray[np.intp] | None = None,
+    is_exact: bool = False,
+) -> Assignment | SizedAssignment:
+    """Return the assignment step of a contraction, with limits or without; see its parameters."""
+    if contraction.has_limits:
+        return SizedAssignment(contraction, seconds, is_exact=is_exact)
+    return Assignment(contraction, None, seconds, known)
+
+
+def repaired_labels(
+    costs: NDArray[np.float64],
+    amounts: NDArray[np.integer],
+    least: NDArray[np.integer],
+    most: NDArray[np.integer],
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) of blocks within limits, None where they are not found.
+
+    It is a greedy repair. Each block begins in its cheapest cluster. While a cluster is beyond its
+    most, one of its blocks goes to a cluster that has room for it; then, while one is below its
+    least, a block comes that its own cluster can spare. Each time it is the block whose move costs
+    least by what it moves: its part of the most of that cluster.
+
+    Parameters
+    ----------
+    costs : (m, k) of each block in each cluster
+    amounts : (q, m) of each block, such as its points, > 0
+    least, most : (q, k) what clusters have of each at least, at most
+    """
+    m, k = costs.shape
+    labels = np.asarray(costs.argmin(axis=1), np.intp)
+    sums = np.zeros(least.shape, np.int64)
+    np.add.at(sums.T, labels, amounts.T)
+    for _ in range(4 * m + 4 * k):
+        excess = (sums - most) / np.maximum(1, np.abs(most))
+        is_over = bool((excess > 0).any())
+        if not is_over:
+            excess = (least - sums) / np.maximum(1, np.abs(least))
+        if not (excess > 0).any():
+            return labels
+        c = int(excess.argmax()) % k
+        movers, targets = np.flatnonzero((labels == c) == is_over), np.arange(k)
+        if not is_over:
+            spared = sums[:, labels[movers]] - amounts[:, movers] >= least[:, labels[movers]]
+            movers, targets = movers[spared.all(axis=0)], targets[c : c + 1]
+        own, moved = labels[movers], amounts[:, movers, None]
+        fits = (sums[:, None, targets] + moved <= most[:, None, targets]).all(axis=0)
+        fits &= targets != own[:, None]
+        if not fits.any():
+            return None
+        share = (moved[..., 0] / np.maximum(1, most[:, c])[:, None]).max(axis=0)
+        prices = (costs[np.ix_(movers, targets)] - costs[movers, own][:, None]) / share[:, None]
+        i, b = divmod(int(np.where(fits, prices, np.inf).argmin()), len(targets))
+        block, target = movers[i], targets[b]
+        sums[:, labels[block]] -= amounts[:, block]
+        sums[:, target] += amounts[:, block]
+        labels[block] = target
+    return None

@@ -33,33 +33,21 @@ from sdpbb.runtime.time_left import TimeLeft, check_time, chunks, no_limit
 LOOPS = 20
 
 
-class Component(NamedTuple):
-    """Connected component of a graph.
+Bucket = tuple[int, tuple[int, ...]]
+"""Step of an elimination: a block and its separator, the neighbours it has left."""
 
-    blocks : (b,) at least two, increasing
-    pairs : (p,) numbers of the pairs within
+
+def components(
+    n: int, ends: NDArray[np.intp]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield blocks and numbers of pairs of each component of n blocks and pairs (p, 2).
+
+    Components of single blocks are left out; blocks and numbers increase.
     """
-
-    blocks: NDArray[np.intp]
-    pairs: NDArray[np.intp]
-
-
-class Bucket(NamedTuple):
-    """Step of an elimination: a block and its separator, the neighbours it has left."""
-
-    block: int
-    separator: tuple[int, ...]
-
-
-def components(n: int, ends: NDArray[np.intp]) -> Iterator[Component]:
-    """Yield the components of n blocks and pairs (p, 2), those of single blocks left out."""
-    if not len(ends):
-        return
-    number = connected_components(n, ends)
-    linked = np.unique(ends)
-    blocks_of = _split(linked, number[linked])
-    pairs_of = _split(np.arange(len(ends)), number[ends[:, 0]])
-    yield from map(Component, blocks_of, pairs_of)
+    if len(ends):
+        number, linked = connected_components(n, ends), np.unique(ends)
+        blocks_of = _split(linked, number[linked])
+        yield from zip(blocks_of, _split(np.arange(len(ends)), number[ends[:, 0]]), strict=True)
 
 
 def _split(values: NDArray[np.intp], groups: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -102,7 +90,7 @@ def eliminate(
         n_steps += q[block] * math.prod(q[u] for u in separator)
         if n_steps > budget:
             return None
-        buckets.append(Bucket(block, tuple(sorted(separator))))
+        buckets.append((block, tuple(sorted(separator))))
         for u in separator:
             before = len(neighbours[u])
             neighbours[u] |= separator
@@ -145,13 +133,12 @@ class Tables(NamedTuple):
         numbers : of the pairs i < j
         needed : (n,) labels that each block needs
         """
-        step_of = {bucket.block: t for t, bucket in enumerate(buckets)}
+        step_of = {block: t for t, (block, _) in enumerate(buckets)}
         sources: list[list[int]] = [[] for _ in buckets]
-        strides_of: list[dict[int, int]] = []
-        sizes = []
-        for t, bucket in enumerate(buckets):
+        strides_of, sizes = list[dict[int, int]](), list[int]()
+        for t, (_, separator) in enumerate(buckets):
             size, own = 1, {}
-            for u in bucket.separator:
+            for u in separator:
                 own[u] = size
                 size *= int(needed[u])
             strides_of.append(own)
@@ -159,21 +146,20 @@ class Tables(NamedTuple):
             if own:  # the table goes to the first of the separator to be eliminated
                 sources[min(step_of[u] for u in own)].append(t)
         strides = [
-            [strides_of[child].get(u, 0) for u in (*bucket.separator, bucket.block)]
-            for bucket, received in zip(buckets, sources, strict=True)
+            [strides_of[child].get(u, 0) for u in (*separator, block)]
+            for (block, separator), received in zip(buckets, sources, strict=True)
             for child in received
         ]
-        pair = [
-            [numbers.get((min(u, b.block), max(u, b.block)), -1) for u in b.separator]
-            for b in buckets
-        ]
-        blocks = np.array([bucket.block for bucket in buckets], np.int64)
+        blocks = np.array([block for block, _ in buckets], np.int64)
         return cls(
             blocks=blocks,
             n_labels=needed[blocks].astype(np.int64),
-            separator_at=_offsets(len(bucket.separator) for bucket in buckets),
-            separator=_flat([step_of[u] for u in bucket.separator] for bucket in buckets),
-            pair=_flat(pair),
+            separator_at=_offsets(len(separator) for _, separator in buckets),
+            separator=_flat([step_of[u] for u in separator] for _, separator in buckets),
+            pair=_flat(
+                [numbers.get((min(u, block), max(u, block)), -1) for u in separator]
+                for block, separator in buckets
+            ),
             source_at=_offsets(len(received) for received in sources),
             source=_flat(sources),
             stride_at=_offsets(len(stride) for stride in strides),

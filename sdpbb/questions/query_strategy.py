@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial import KDTree
 
+from heuristics.alternating import cluster_means
 from heuristics.first_clustering import first_clustering
 from heuristics.incumbents import IncumbentSearch, PreparedSearch
-from heuristics.kmeans_steps import cluster_means
 from heuristics.method import RunClock
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract

@@ -20,8 +20,8 @@ import llvmlite.binding
 import numba
 import numpy as np
 
+from heuristics.assignment.steps import SizedAssignment
 from heuristics.incumbents import exercise, exercise_rare
-from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.problem import Contraction, Instance, contract

@@ -14,9 +14,8 @@ from heuristics.assignment import (
     PairwiseAssignment,
     potts_solver,
 )
-from heuristics.assignment.descent import improve
-from heuristics.assignment.feasible_labels import construct
 from heuristics.assignment.potts import Potts, signed_pairs
+from heuristics.assignment.search import construct, improve
 from heuristics.assignment.steps import PROGRAMME_SHARE
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction

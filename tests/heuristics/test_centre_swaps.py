@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics import centre_swaps
-from heuristics.centre_swaps import CentreSwaps, prepare, price_all
-from heuristics.centre_swaps.state import TRIALS, Clusters, Rounds, Trial, undo
-from heuristics.centre_swaps.trials import swap
+from heuristics.centre_state import TRIALS, Clusters, Trial, undo
+from heuristics.centre_swaps import CentreSwaps, swap
 from heuristics.cluster_state import BlockData
 from sdpbb.problem import Infeasibility, Instance, contract
 from sdpbb.problem.feasibility import find_feasible
@@ -28,12 +27,8 @@ def case_of(seed: int, m: int, density: float, k: int):
 
 def trial_of(contraction, labels, n_near):
     """The trial before the first one of a search."""
-    blocks = BlockData.of(contraction)
     clusters = Clusters.of(contraction, labels, n_near)
-    rounds = Rounds.of(clusters)
-    prepare(0, contraction.k, clusters, rounds)
-    price_all(blocks, clusters)
-    return Trial.of(blocks, clusters, rounds, 1e-9)
+    return Trial.of(BlockData.of(contraction), clusters, 1e-9)
 
 
 def check_state(contraction, clusters):

@@ -6,12 +6,10 @@ from sklearn.cluster import KMeans as Reference
 
 from heuristics.alternating import kmeans
 from heuristics.kmeans import KMeans, best_kmeans, unconstrained
-from heuristics.kmeans_steps import cluster_means
 from heuristics.method import RunClock
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Instance, contract
 from tests.examples import examples
-from tests.graphs import contraction_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -56,14 +54,3 @@ def test_kmeans_over_blocks_keeps_must_links(seed):
     labels = contraction.lift(found.labels)
     assert (labels[instance.must_link[:, 0]] == labels[instance.must_link[:, 1]]).all()
     assert found.cost == contraction.cost(found.labels)
-
-
-def test_an_empty_cluster_keeps_its_centre():
-    rng = np.random.default_rng(5)
-    contraction = contraction_of(np.zeros((6, 6), bool), 3, rng)
-    centres, labels = rng.normal(size=(3, 2)), np.array([0, 0, 2, 2, 2, 0])
-    updated = cluster_means(contraction, labels, centres)
-    assert np.array_equal(updated[1], centres[1])
-    for c in (0, 2):
-        weights, rows = contraction.weights[labels == c], contraction.means[labels == c]
-        assert updated[c] == pytest.approx(weights @ rows / weights.sum())

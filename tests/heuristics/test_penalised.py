@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.alternating import BlockDistances, PenalisedStep, alternate
+from heuristics.alternating import alternate
 from heuristics.assignment import AssignmentSolution, PairwiseAssignment
-from heuristics.penalised import BLPKM, PCCC, BHKMeans, list_length
+from heuristics.penalised import BLPKM, PCCC, BHKMeans, PenalisedStep, list_length
 from heuristics.result import HeuristicStatus, Stop, Violations
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.errors import InstanceError
@@ -167,8 +167,8 @@ def test_a_penalty_that_goes_up_and_down_does_not_go_on_for_ever():
     instance = Instance(points, 2, soft_must_link=[(1, 2, 1.0)])
     contraction = contract(instance)
     prices = iter([1e6, 1e-6] * 50)
-    blocks = BlockDistances(contraction, "squared", 2)
-    step = PenalisedStep(blocks, PairwiseAssignment(contraction), lambda _: next(prices))
+    assign = PairwiseAssignment(contraction)
+    step = PenalisedStep(contraction, "squared", 2, assign, lambda _: next(prices))
     found = alternate(contraction, step, points[[0, 3]], step.rule, 50)
     assert found.stop is Stop.CONVERGED
     assert found.n_iterations <= 4

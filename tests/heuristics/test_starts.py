@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from heuristics import starts
-from heuristics.kmeans_steps import nearest_labels
+from heuristics.alternating import nearest_labels
 from heuristics.starts import (
     coreset,
     from_affinity,

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, IPCKMeans
-from heuristics.assignment import PairwiseAssignment
+from heuristics.assignment import PairwiseAssignment, steps
+from heuristics.assignment.steps import SizedAssignment
 from heuristics.result import HeuristicStatus
-from heuristics.sizes import assignment
-from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
 from tests.any_instance import drawn_instance
@@ -90,7 +89,7 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
 @pytest.mark.parametrize("pairs", [{}, {"must_link": [(0, 1)], "cannot_link": [(1, 2)]}])
 def test_large_instances_are_within_limits(method, pairs, monkeypatch):
     """Without integer programmes: by a flow, a repair, or with the first clustering."""
-    monkeypatch.setattr(assignment, "MOST_VARIABLES", 10)
+    monkeypatch.setattr(steps, "MOST_VARIABLES", 10)
     points = np.random.default_rng(1).normal(size=(30, 2))
     instance = Instance(points, 3, min_size=9, max_size=11, **pairs)
     result = method.run(instance, 0)
@@ -136,7 +135,7 @@ def test_best_of_solves_programmes_where_no_repair_keeps_cannot_links(monkeypatc
     instance = Instance(points, 3, cannot_link=[(0, 1), (2, 3)], min_size=9, max_size=11)
     method = BestOf(n_runs=1, n_relocations=5)
     usual = method.run(instance, 0)
-    monkeypatch.setattr(assignment, "FEW_VARIABLES", 10)
+    monkeypatch.setattr(steps, "FEW_VARIABLES", 10)
     assert np.array_equal(method.run(instance, 0).labels, usual.labels)
-    monkeypatch.setattr(assignment, "MOST_VARIABLES", 10)
+    monkeypatch.setattr(steps, "MOST_VARIABLES", 10)
     assert method.run(instance, 0).n_iterations == 0

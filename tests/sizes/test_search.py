@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import eye, kron, vstack
 
+from heuristics.assignment.flow import sized_labels
 from heuristics.descent import Descent
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
-from heuristics.sizes.kernels import sized_labels
 from sdpbb.problem import Infeasibility, contract
 from sdpbb.problem.feasibility import find_feasible
 from tests.any_instance import drawn_instance

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
+from heuristics.assignment.steps import repaired_labels
 from heuristics.best_of import BestOf
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure, WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
@@ -122,6 +123,19 @@ def test_memory_of_a_greedy_packing_is_that_of_the_points(limits):
     assert peak < 1_000_000
     assert labels is not None
     assert Partition(labels).keeps_sizes(instance)
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_repairs_are_within_limits(seed):
+    rng = np.random.default_rng(seed)
+    m, k, q = int(rng.integers(2, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    amounts = rng.integers(1, 5, (m, q)).T
+    most = np.tile((amounts.sum(axis=1) // k + rng.integers(0, 4))[:, None], k)
+    least = np.tile(rng.integers(0, 3, q)[:, None], k)
+    labels = repaired_labels(rng.random((m, k)), amounts, least, most)
+    if labels is not None:
+        sums = np.array([np.bincount(labels, each, k) for each in amounts])
+        assert ((sums >= least) & (sums <= most)).all()
 
 
 @given(

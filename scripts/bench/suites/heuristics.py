@@ -41,10 +41,10 @@ from heuristics.cop_kmeans import COPKMeans
 from heuristics.ipc_kmeans import IPCKMeans
 from heuristics.kmeans import KMeans
 from heuristics.measures import adjusted_rand_index
-from heuristics.method import Heuristic, RunClock, SearchResult, Soft
+from heuristics.method import Heuristic, RunClock, Soft
 from heuristics.penalised import PCCC, BHKMeans
 from heuristics.post_processing import PostProcessing
-from heuristics.result import Stop
+from heuristics.result import SearchResult, Stop
 from scripts.bench import rows
 from scripts.bench.data import RESULTS, published_instance, published_sets, reference, standardised
 from scripts.bench.measuring import own_peak

@@ -21,7 +21,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.cluster_state import BlockData, ClusterState, change_of_exchange, fits
+from heuristics.cluster_state import (
+    BlockData,
+    ClusterState,
+    change_of_exchange,
+    fits,
+    may_join,
+    relabel,
+)
 from sdpbb.runtime.arrays import NONE, Booleans
 from sdpbb.runtime.jit import njit
 
@@ -31,7 +38,6 @@ class SwapTables(NamedTuple):
 
     gram : (m, m) inner products of the blocks, weight times mean
     inner : (m, k) inner products of the blocks with the sums of the clusters
-    linked : (m, k) cannot-links of each block with the blocks of each cluster
     prices : (m, k) sums of the weights of its soft pairs with them
     most : (k, k) the most that a block of one cluster saves in another, beside means that stay
     reach : (k, k) the greatest weight times distance of a block of one cluster to another's mean
@@ -40,7 +46,6 @@ class SwapTables(NamedTuple):
 
     gram: NDArray[np.float64]
     inner: NDArray[np.float64]
-    linked: NDArray[np.int64]
     prices: NDArray[np.float64]
     most: NDArray[np.float64]
     reach: NDArray[np.float64]
@@ -52,8 +57,7 @@ class SwapTables(NamedTuple):
         inner = (blocks.weights[:, None] * blocks.means) @ clusters.sums.T
         m, k = inner.shape
         bounds = np.full((k, k), -np.inf), np.zeros((k, k)), np.full(k, np.inf), np.zeros(k)
-        linked, prices = np.zeros((m, k), np.int64), np.zeros((m, k))
-        tables = cls(gram, np.ascontiguousarray(inner), linked, prices, *bounds)
+        tables = cls(gram, np.ascontiguousarray(inner), np.zeros((m, k)), *bounds)
         _fill(blocks, clusters, tables)
         return tables
 
@@ -93,7 +97,7 @@ def swap_pairs(
             saved = own - there + most[b, a] + prices[i, a] - prices[i, b] + most_apart
             saved += from_a * from_a / (weight[a] - e + lightest[b])
             saved += from_b * from_b / (weight[b] + e - heaviest[b])
-            is_open[b] = saved > threshold
+            is_open[b] = saved > threshold and may_join(i, b, blocks, labels)
             any_open = any_open or is_open[b]
         if not any_open:
             continue
@@ -124,11 +128,11 @@ def _best_partner(
     """
     labels, weights, soft = clusters.labels, blocks.weights, blocks.soft
     weight, square = clusters.weight, clusters.square
-    gram, inner, linked, prices = tables.gram, tables.inner, tables.linked, tables.prices
+    gram, inner, prices = tables.gram, tables.inner, tables.prices
     a, best, partner = labels[i], -threshold, NONE
     for j in range(len(labels)):
         b = labels[j]
-        if not is_open[b] or linked[i, b] > 0 or linked[j, a] > 0:
+        if not is_open[b]:
             continue
         w = weights[i] - weights[j]
         d_a = inner[i, a] - inner[j, a]
@@ -141,19 +145,18 @@ def _best_partner(
         for position in range(soft.starts[i], soft.starts[i + 1]):
             if soft.block[position] == j:
                 change -= 2.0 * soft.weight[position]
-        taken = blocks.amounts[i] - blocks.amounts[j]
-        if change < best and fits(a, b, taken, blocks, clusters.amounts):
-            best, partner = change, j
+        if change < best and may_join(j, a, blocks, labels):
+            taken = blocks.amounts[i] - blocks.amounts[j]
+            if fits(a, b, taken, blocks, clusters.amounts):
+                best, partner = change, j
     return partner
 
 
 @njit(cache=True, nogil=True)
 def _fill(blocks: BlockData, clusters: ClusterState, tables: SwapTables) -> None:
     """Write all that follows from labels into tables of zeros, and bounds of no blocks."""
-    labels, apart, soft = clusters.labels, blocks.apart, blocks.soft
+    labels, soft = clusters.labels, blocks.soft
     for i in range(len(labels)):
-        for position in range(apart.starts[i], apart.starts[i + 1]):
-            tables.linked[i, labels[apart.block[position]]] += 1
         for position in range(soft.starts[i], soft.starts[i + 1]):
             tables.prices[i, labels[soft.block[position]]] += soft.weight[position]
     _bound(-1, -1, blocks, clusters, tables)
@@ -196,24 +199,12 @@ def _squared(own: float, inner: float, f: float, weight: float, square: float) -
 def _move(
     j: int, target: int, blocks: BlockData, clusters: ClusterState, tables: SwapTables
 ) -> None:
-    """Move block j, and keep up all but the sums of the clusters and the bounds."""
-    labels, weight, square = clusters.labels, clusters.weight, clusters.square
-    gram, inner, apart, soft = tables.gram, tables.inner, blocks.apart, blocks.soft
-    a = labels[j]
-    for q in range(blocks.amounts.shape[1]):
-        clusters.amounts[a, q] -= blocks.amounts[j, q]
-        clusters.amounts[target, q] += blocks.amounts[j, q]
-    square[a] += gram[j, j] - 2.0 * inner[j, a]
-    square[target] += gram[j, j] + 2.0 * inner[j, target]
-    weight[a] -= blocks.weights[j]
-    weight[target] += blocks.weights[j]
-    for i in range(len(labels)):
+    """Move block j, and keep up all but the bounds."""
+    gram, inner, soft, a = tables.gram, tables.inner, blocks.soft, clusters.labels[j]
+    relabel(j, target, blocks, clusters)
+    for i in range(len(clusters.labels)):
         inner[i, a] -= gram[i, j]
         inner[i, target] += gram[i, j]
-    for position in range(apart.starts[j], apart.starts[j + 1]):
-        tables.linked[apart.block[position], a] -= 1
-        tables.linked[apart.block[position], target] += 1
     for position in range(soft.starts[j], soft.starts[j + 1]):
         tables.prices[soft.block[position], a] -= soft.weight[position]
         tables.prices[soft.block[position], target] += soft.weight[position]
-    labels[j] = target

@@ -1,19 +1,13 @@
-"""Assignment to clusters whose sizes and weights are limited: a flow of least cost, a repair.
+"""Flow of least cost: the cheapest assignment of single points to clusters of limited sizes.
 
-The **flow** is the cheapest one of single points to clusters of limited sizes. Each point begins in
-its cheapest cluster, with a price on each cluster: that of an assignment to centres near by, so
-that few sizes are wrong. While a cluster has too many points or too few, one point after the other
-is shifted along the cheapest path of clusters c_0, c_1, ..., c_t, of which c_0 gives one away and
-c_t gets one more: the edge from c to d costs what the cheapest point of c costs more in d. At last,
-paths of negative cost between clusters that may lose and gain a point are used. Shortest paths
-leave no cycle of clusters around which shifting would save, so that in the end nothing would: the
-assignment is optimal (the successive shortest path method for a transportation problem, with all
-points that share a cluster in one node). Prices change no cycle's cost.
-
-The **repair** is for blocks that are not all alike, whose cheapest assignment is an integer
-programme. It is greedy: each block begins in its cheapest cluster; while a cluster is beyond its
-most, one of its blocks goes to a cluster that has room for it, and then, while one is below its
-least, a block comes that its own can spare, each time where that costs least by what it moves.
+Each point begins in its cheapest cluster, with a price on each cluster: that of an assignment to
+centres near by, so that few sizes are wrong. While a cluster has too many points or too few, one
+point after the other is shifted along the cheapest path of clusters c_0, c_1, ..., c_t, of which
+c_0 gives one away and c_t gets one more: the edge from c to d costs what the cheapest point of c
+costs more in d. At last, paths of negative cost between clusters that may lose and gain a point are
+used. Shortest paths leave no cycle of clusters around which shifting would save, so that in the end
+nothing would: the assignment is optimal (the successive shortest path method for a transportation
+problem, with all points that share a cluster in one node). Prices change no cycle's cost.
 """
 
 from __future__ import annotations
@@ -122,22 +116,39 @@ def _write_prices(price: Reals, takes: Booleans, prices: Reals) -> None:
 
     price : (k, k) of shifts
     """
-    k = len(prices)
     anywhere = not takes.any()
-    for c in range(k):
-        prices[c] = 0.0 if takes[c] or anywhere else np.inf
-    for _ in range(k):
-        has_changed = False
-        for c in range(k):
-            for d in range(k):
-                if price[c, d] + prices[d] < prices[c]:
-                    prices[c] = price[c, d] + prices[d]
-                    has_changed = True
-        if not has_changed:
-            break
-    for c in range(k):
+    prices[:] = np.where(takes | anywhere, 0.0, np.inf)
+    _shorten(prices, price.T, 0.0, np.full(len(prices), -1, np.int64))
+    for c in range(len(prices)):
         if not np.isfinite(prices[c]):
             prices[c] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _shorten(distance: Reals, price: Reals, rounding: float, before: Integers) -> None:
+    """Write the lengths of shortest paths (k,), from those of paths without edges.
+
+    Parameters
+    ----------
+    price : (k, k) of an edge from each cluster to each other
+    rounding : what is saved by less is none: it would make paths cycles
+    before : (k,) written, the cluster before the last one of each path that has edges
+    """
+    k = len(distance)
+    # What has not come nearer since it was last looked at leads nowhere sooner.
+    is_new = distance < np.inf
+    for _ in range(k):
+        for c in range(k):
+            if not is_new[c]:
+                continue
+            is_new[c] = False
+            for d in range(k):
+                if distance[c] + price[c, d] < distance[d] - rounding:
+                    distance[d] = distance[c] + price[c, d]
+                    before[d] = c
+                    is_new[d] = True
+        if not is_new.any():
+            break
 
 
 @njit(cache=True, nogil=True)
@@ -157,33 +168,11 @@ def _cheapest_path(
     rounding : what is saved by less is none
     """
     k = len(price)
-    distance, before = np.empty(k), np.full(k, -1, np.int64)
-    is_new, was_new = np.empty(k, np.bool_), np.empty(k, np.bool_)
-    for c in range(k):
-        distance[c] = 0.0 if gives[c] else np.inf
-        is_new[c] = gives[c]
-    for _ in range(k):
-        for c in range(k):
-            was_new[c] = is_new[c]
-            is_new[c] = False
-        for c in range(k):
-            # What has not come nearer since it was last looked at leads nowhere sooner.
-            if not (was_new[c] or is_new[c]):
-                continue
-            is_new[c] = False
-            for d in range(k):
-                # Savings that are mere rounding would make paths cycles.
-                if distance[c] + price[c, d] < distance[d] - rounding:
-                    distance[d] = distance[c] + price[c, d]
-                    before[d] = c
-                    is_new[d] = True
-        if not is_new.any():
-            break
+    distance, before = np.where(gives, 0.0, np.inf), np.full(k, -1, np.int64)
+    _shorten(distance, price, rounding, before)
     end = -1
     for d in range(k):
-        is_other = before[d] >= 0
-        is_end = takes[d] and is_other and np.isfinite(distance[d])
-        if is_end and (end < 0 or distance[d] < distance[end]):
+        if takes[d] and before[d] >= 0 and (end < 0 or distance[d] < distance[end]):
             end = d
     if end < 0 or not (is_forced or distance[end] < -rounding):
         return 0
@@ -264,90 +253,3 @@ def _list(i: int, c: int, d: int, costs: Reals, points: Integers, n: Integers, r
             listed[at] = listed[at - 1]
             at -= 1
     listed[at] = i
-
-
-@njit(cache=True, nogil=True)
-def repaired_labels(
-    costs: Reals, measures: Integers, least: Integers, most: Integers, labels: Integers
-) -> bool:
-    """Write labels (m,) of blocks within the limits; return False where they are not found.
-
-    Parameters
-    ----------
-    costs : (m, k) of each block in each cluster
-    measures : (m, q) of each block, such as its points, > 0
-    least, most : (q, k) what clusters have of each at least, at most
-    """
-    m, k = costs.shape
-    sums = np.zeros(least.shape, np.int64)
-    for i in range(m):
-        labels[i] = np.argmin(costs[i])
-        sums[:, labels[i]] += measures[i]
-    for _ in range(4 * m + 4 * k):
-        c = _worst(sums, most)
-        is_over = c >= 0
-        if not is_over:
-            c = _worst(-sums, -least)
-        if c < 0:
-            return True
-        i, b = _cheapest_move(costs, measures, least, most, labels, sums, c, is_over)
-        if i < 0:
-            return False
-        sums[:, labels[i]] -= measures[i]
-        sums[:, b] += measures[i]
-        labels[i] = b
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _worst(sums: Integers, most: Integers) -> int:
-    """Return the cluster that is farthest beyond its most, by some measure; -1 for none."""
-    worst, found = 0.0, -1
-    for q in range(sums.shape[0]):
-        for c in range(sums.shape[1]):
-            excess = (sums[q, c] - most[q, c]) / max(1, abs(most[q, c]))
-            if excess > worst:
-                worst, found = excess, c
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _cheapest_move(
-    costs: Reals,
-    measures: Integers,
-    least: Integers,
-    most: Integers,
-    labels: Integers,
-    sums: Integers,
-    c: int,
-    is_over: bool,
-) -> tuple[int, int]:
-    """Return a block and the cluster with room for it that it goes to; -1, -1 for none.
-
-    It leaves cluster c if that is over its most, else it comes to c, if its own can spare it.
-    """
-    lowest, found, target = np.inf, -1, -1
-    for i in range(len(labels)):
-        a = labels[i]
-        if is_over != (a == c):
-            continue
-        if not is_over and (sums[:, a] - measures[i] < least[:, a]).any():
-            continue
-        for b in range(costs.shape[1]):
-            if b == a or not (is_over or b == c):
-                continue
-            if (sums[:, b] + measures[i] > most[:, b]).any():
-                continue
-            price = (costs[i, b] - costs[i, a]) / _share(measures, most, i, c)
-            if price < lowest:
-                lowest, found, target = price, i, b
-    return found, target
-
-
-@njit(cache=True, nogil=True)
-def _share(measures: Integers, most: Integers, i: int, c: int) -> float:
-    """Return what part block i is of the most that cluster c may have, by some measure."""
-    share = 0.0
-    for q in range(measures.shape[1]):
-        share = max(share, measures[i, q] / max(1, most[q, c]))
-    return share

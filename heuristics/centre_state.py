@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.alternating import cluster_means
 from heuristics.cluster_state import BlockData
-from heuristics.kmeans_steps import cluster_means
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -40,19 +40,22 @@ class Clusters(NamedTuple):
 
     @classmethod
     def of(cls, contraction: Contraction, labels: NDArray[np.integer], n_near: int) -> Clusters:
-        """Return the clusters of labels (m,), none of them empty.
-
-        What is near, costs, and the blocks of each cluster are not yet known.
-        """
+        """Return the clusters of labels (m,), none of them empty; near clusters are not known."""
         k, own = contraction.k, labels.astype(np.int64)
+        # Blocks in the order of their clusters: the lists are runs of it.
+        order = np.argsort(own, kind="stable")
+        after, before = np.full(len(own), -1, np.int64), np.full(len(own), -1, np.int64)
+        is_same = np.diff(own[order]) == 0
+        ahead, behind = order[1:][is_same], order[:-1][is_same]
+        after[behind], before[ahead] = ahead, behind
         return cls(
             own,
             np.bincount(own, minlength=k).astype(np.int64),
             np.asarray(np.bincount(own, weights=contraction.weights, minlength=k), np.float64),
             cluster_means(contraction, own),
-            np.full(k, -1, np.int64),
-            np.full(len(own), -1, np.int64),
-            np.full(len(own), -1, np.int64),
+            order[np.append(True, ~is_same)],
+            after,
+            before,
             np.zeros((k, n_near), np.int64),
             np.zeros(k),
             np.zeros(k),
@@ -63,36 +66,22 @@ class Journal(NamedTuple):
     """Record of a trial, from which it is undone, and room for it.
 
     n (2,) says how many blocks and clusters the trial has changed: these are the first entries of
-    `blocks` and `clusters`. Their stamps are the number of the last trial that changed them; the
-    other arrays have what they were before it.
+    `blocks` and `clusters`. Their stamps are the number of the last trial that changed them, and
+    `was` has what they were before it.
     """
 
     n: Integers
     blocks: Integers
     block_stamp: Integers
-    labels: Integers
     clusters: Integers
     cluster_stamp: Integers
-    n_blocks: Integers
-    weight: Reals
-    centres: Reals
-    near: Integers
+    was: Clusters
 
     @classmethod
     def of(cls, clusters: Clusters) -> Journal:
         m, k = len(clusters.labels), len(clusters.n_blocks)
-        return cls(
-            np.zeros(2, np.int64),
-            np.zeros(m, np.int64),
-            np.full(m, -1, np.int64),
-            np.zeros(m, np.int64),
-            np.zeros(k, np.int64),
-            np.full(k, -1, np.int64),
-            np.zeros(k, np.int64),
-            np.zeros(k),
-            np.zeros_like(clusters.centres),
-            np.zeros_like(clusters.near),
-        )
+        unknown = (np.full(n, -1, np.int64) for n in (2, m, m, k, k))
+        return cls._make([*unknown, Clusters._make(map(np.empty_like, clusters))])
 
 
 class Rounds(NamedTuple):
@@ -112,14 +101,8 @@ class Rounds(NamedTuple):
     @classmethod
     def of(cls, clusters: Clusters) -> Rounds:
         k, n_near = clusters.near.shape
-        return cls(
-            np.zeros(1, np.int64),
-            np.full(k, -1, np.int64),
-            np.full(k, -1, np.int64),
-            np.zeros(k, np.int64),
-            np.zeros(n_near, np.int64),
-            np.zeros(n_near),
-        )
+        unknown = (np.full(n, -1, np.int64) for n in (k, k, k, n_near))
+        return cls._make([np.zeros(1, np.int64), *unknown, np.zeros(n_near)])
 
 
 class Trial(NamedTuple):
@@ -139,22 +122,16 @@ class Trial(NamedTuple):
     counts: Integers
 
     @classmethod
-    def of(cls, blocks: BlockData, clusters: Clusters, rounds: Rounds, threshold: float) -> Trial:
-        """Return the trial before the first one, of clusters whose costs are known."""
-        journal = Journal.of(clusters)
-        return cls(blocks, clusters, journal, rounds, threshold, np.zeros(3, np.int64))
+    def of(cls, blocks: BlockData, clusters: Clusters, threshold: float) -> Trial:
+        """Return the trial before the first one, and find near clusters and costs."""
+        rounds, counts = Rounds.of(clusters), np.zeros(3, np.int64)
+        _prepare(blocks, clusters, rounds.distances)
+        return cls(blocks, clusters, Journal.of(clusters), rounds, threshold, counts)
 
 
 # Where a block leaves less than this share of the weight of its cluster behind, the centre is
 # computed anew: differences of nearly equal sums have lost too many digits.
 LITTLE = 1e-3
-
-
-@njit(cache=True, nogil=True)
-def link_all(clusters: Clusters) -> None:
-    """Make the lists of blocks of all clusters, from the labels."""
-    for i in range(len(clusters.labels) - 1, -1, -1):
-        _link(i, clusters.labels[i], clusters)
 
 
 @njit(cache=True, nogil=True)
@@ -185,16 +162,6 @@ def centre_anew(c: int, blocks: BlockData, clusters: Clusters) -> None:
 
 
 @njit(cache=True, nogil=True)
-def may_join(i: int, b: int, blocks: BlockData, labels: Integers) -> bool:
-    """Return whether block i has no cannot-link with a block of cluster b."""
-    apart = blocks.apart
-    for position in range(apart.starts[i], apart.starts[i + 1]):
-        if labels[apart.block[position]] == b:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
 def move(
     i: int, b: int, trial: int, blocks: BlockData, clusters: Clusters, journal: Journal
 ) -> float:
@@ -209,7 +176,7 @@ def move(
         journal.block_stamp[i] = trial
         journal.blocks[journal.n[0]] = i
         journal.n[0] += 1
-        journal.labels[i] = a
+        journal.was.labels[i] = a
     _unlink(i, clusters)
     _link(i, b, clusters)
     clusters.labels[i] = b
@@ -250,12 +217,12 @@ def keep_cluster(c: int, trial: int, clusters: Clusters, journal: Journal) -> No
     journal.cluster_stamp[c] = trial
     journal.clusters[journal.n[1]] = c
     journal.n[1] += 1
-    journal.n_blocks[c] = clusters.n_blocks[c]
-    journal.weight[c] = clusters.weight[c]
+    journal.was.n_blocks[c] = clusters.n_blocks[c]
+    journal.was.weight[c] = clusters.weight[c]
     for t in range(clusters.centres.shape[1]):
-        journal.centres[c, t] = clusters.centres[c, t]
+        journal.was.centres[c, t] = clusters.centres[c, t]
     for t in range(clusters.near.shape[1]):
-        journal.near[c, t] = clusters.near[c, t]
+        journal.was.near[c, t] = clusters.near[c, t]
 
 
 @njit(cache=True, nogil=True)
@@ -263,18 +230,18 @@ def undo(clusters: Clusters, journal: Journal) -> None:
     """Undo all that the journal has; only the order of the blocks in their clusters may differ."""
     for number in range(journal.n[0]):
         i = journal.blocks[number]
-        if clusters.labels[i] != journal.labels[i]:
+        if clusters.labels[i] != journal.was.labels[i]:
             _unlink(i, clusters)
-            _link(i, journal.labels[i], clusters)
-            clusters.labels[i] = journal.labels[i]
+            _link(i, journal.was.labels[i], clusters)
+            clusters.labels[i] = journal.was.labels[i]
     for number in range(journal.n[1]):
         c = journal.clusters[number]
-        clusters.n_blocks[c] = journal.n_blocks[c]
-        clusters.weight[c] = journal.weight[c]
+        clusters.n_blocks[c] = journal.was.n_blocks[c]
+        clusters.weight[c] = journal.was.weight[c]
         for t in range(clusters.centres.shape[1]):
-            clusters.centres[c, t] = journal.centres[c, t]
+            clusters.centres[c, t] = journal.was.centres[c, t]
         for t in range(clusters.near.shape[1]):
-            clusters.near[c, t] = journal.near[c, t]
+            clusters.near[c, t] = journal.was.near[c, t]
 
 
 @njit(cache=True, nogil=True)
@@ -317,6 +284,15 @@ def price(c: int, blocks: BlockData, clusters: Clusters) -> None:
         i = clusters.after[i]
     clusters.cost[c] = cost
     clusters.removal[c] = elsewhere - cost
+
+
+@njit(cache=True, nogil=True)
+def _prepare(blocks: BlockData, clusters: Clusters, distances: Reals) -> None:
+    """Find what is near each cluster, the costs of all, and about what it costs to remove each."""
+    for c in range(len(clusters.n_blocks)):
+        find_near(c, clusters, distances)
+    for c in range(len(clusters.n_blocks)):
+        price(c, blocks, clusters)
 
 
 @njit(cache=True, nogil=True)

@@ -1,20 +1,27 @@
-"""Descent and tabu search in an assignment programme, from labels that keep its hard pairs.
+"""Local search in an assignment programme: labels that keep its hard pairs, and better ones.
 
-Single blocks and Kempe chains are moved as long as the objective decreases, and single blocks
-further on by tabu search. The Kempe chain of block i and cluster b holds the blocks of the clusters
-l(i) and b that are linked to i by hard pairs among them; exchanging both clusters on it breaks no
-hard pair.
+Labels are made block by block, next the one with the fewest labels left that break no hard pair
+(the saturation of D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979)),
+among these the one with the most to lose. Hard pairs that are still broken are mended by tabu
+search over the number of broken pairs (A. Hertz, D. de Werra, Using tabu search techniques for
+graph coloring, Computing 39 (1987)).
+
+From there, single blocks and Kempe chains are moved as long as the objective decreases, and single
+blocks further on by tabu search. The Kempe chain of block i and cluster b holds the blocks of the
+clusters l(i) and b that are linked to i by hard pairs among them; exchanging both clusters on it
+breaks no hard pair.
 """
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
-from heuristics.cluster_state import Neighbours
+from heuristics.cluster_state import Neighbours, change_of_prices, kempe_chain
 from sdpbb.runtime.arrays import NONE, Booleans, Integers
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
@@ -28,12 +35,14 @@ MINIMUM_IMPROVEMENT = 1e-12
 class Tally(NamedTuple):
     """Labels, costs of other labels, and the pairs to update them by.
 
+    costs : (n, k) of the Potts model
     gamma : (n, k) cost of label b of block j and its soft pairs, given the labels of the others
     broken : (n, k) number of hard pairs that it breaks
     labels : (n,), -1 for none yet
     """
 
     links: Neighbours
+    costs: NDArray[np.float64]
     gamma: NDArray[np.float64]
     broken: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -47,7 +56,8 @@ class Tally(NamedTuple):
 def empty_tally(potts: Potts) -> Tally:
     """Return the tally before any block has a label."""
     broken = np.zeros(potts.costs.shape, np.int64)
-    return Tally(potts.links, potts.costs.copy(), broken, np.full(potts.n, -1, np.int64))
+    labels = np.full(potts.n, -1, np.int64)
+    return Tally(potts.links, potts.costs, potts.costs.copy(), broken, labels)
 
 
 def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit) -> Tally:
@@ -109,6 +119,159 @@ def relabel(i: int, new: int, tally: Tally) -> None:
 def _label(first: int, last: int, given: Integers, tally: Tally) -> None:
     for i in range(first, last):
         relabel(i, given[i], tally)
+
+
+# Moves of the tabu search over broken pairs, at most: for each block, and at least.
+MOVES_PER_BLOCK, MOVES = 200, 200_000
+# The same where there are other labels to fall back upon, for each block.
+MENDING_PER_BLOCK = 4
+
+
+def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
+    """Return labels (n,) that keep the hard pairs, None if none were found.
+
+    Repeatable, unless the time cuts in.
+    """
+    tally = empty_tally(potts)
+    in_order = np.partition(potts.costs, 1, axis=1) if potts.k > 1 else potts.costs
+    regret = in_order[:, min(1, potts.k - 1)] - in_order[:, 0]
+    by_rank = np.argsort(-regret, kind="stable")
+    rank = np.empty(potts.n, np.int64)
+    rank[by_rank] = np.arange(potts.n)
+    n_free = potts.allowed.sum(axis=1)
+    try:
+        for first, last in chunks(potts.n, potts.k + steps_of_relabelling(potts), time_left):
+            _build(last - first, n_free, by_rank, rank, tally)
+    except OutOfTime:
+        return None
+    return _mend(potts, tally, max(MOVES_PER_BLOCK * potts.n, MOVES), time_left)
+
+
+def mend(
+    potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit
+) -> NDArray[np.int64] | None:
+    """Return labels that keep the hard pairs from labels (n,) that break some.
+
+    None if a few moves for each block do not mend them. Repeatable, unless the time cuts in.
+    """
+    try:
+        tally = tally_of(potts, labels, time_left)
+    except OutOfTime:
+        return None
+    return _mend(potts, tally, MENDING_PER_BLOCK * potts.n, time_left)
+
+
+def _mend(potts: Potts, tally: Tally, most: int, time_left: TimeLeft) -> NDArray[np.int64] | None:
+    until = np.zeros(tally.gamma.shape, np.int64)
+    moves = 0
+    while n_broken := tally.n_broken:
+        if moves > most or time_left() <= 0.0:
+            return None
+        count = 1 + LOOKS // (n_broken * potts.n_labels + 100)
+        _tabu_over_conflicts(tally, until, moves, count)
+        moves += count
+    return tally.labels
+
+
+@njit(cache=True, nogil=True)
+def _build(count: int, n_free: Integers, by_rank: Integers, rank: Integers, tally: Tally) -> None:
+    """Give labels to the next blocks, `count` of them.
+
+    Next is the block with the fewest labels left (n_free), and the first of these by rank.
+    """
+    starts, neighbour, weight = tally.links
+    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
+    n, k = gamma.shape
+    # Entries from before a block lost a label stay in the heap, behind its newer ones.
+    heap = [n_free[i] * n + rank[i] for i in range(n) if labels[i] < 0]
+    heapify(heap)
+    while count > 0:
+        i = by_rank[heappop(heap) % n]
+        if labels[i] >= 0:
+            continue
+        count -= 1
+        best = NONE
+        for a in range(k):
+            if gamma[i, a] == np.inf:
+                continue
+            if (
+                best < 0
+                or broken[i, a] < broken[i, best]
+                or (broken[i, a] == broken[i, best] and gamma[i, a] < gamma[i, best])
+            ):
+                best = a
+        relabel(i, best, tally)
+        for position in range(starts[i], starts[i + 1]):
+            j = neighbour[position]
+            if labels[j] >= 0 or weight[position] < np.inf:
+                continue
+            if broken[j, best] == 1 and gamma[j, best] < np.inf:
+                n_free[j] -= 1
+                heappush(heap, n_free[j] * n + rank[j])
+
+
+@njit(cache=True, nogil=True)
+def _tabu_over_conflicts(tally: Tally, until: Integers, moves: int, count: int) -> None:
+    """Run tabu search over the labels of blocks in broken pairs.
+
+    Next is the label that breaks fewest pairs, then the cheapest; a label that was left is tabu for
+    a while, unless nothing would stay broken.
+    """
+    starts, neighbour = tally.links.starts, tally.links.block
+    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
+    n, k = gamma.shape
+    state = np.uint64(88172645463325252 + moves)
+    in_conflict = np.empty(n, np.int64)
+    place_of = np.full(n, -1, np.int64)
+    n_conflicts = 0
+    total = 0
+    for i in range(n):
+        if broken[i, labels[i]] > 0:
+            total += broken[i, labels[i]]
+            in_conflict[n_conflicts] = i
+            place_of[i] = n_conflicts
+            n_conflicts += 1
+    total //= 2
+    for move in range(moves, moves + count):
+        if n_conflicts == 0:
+            return
+        best_i, best_a, best_change, best_cost = NONE, NONE, 0, np.inf
+        for number in range(n_conflicts):
+            i = in_conflict[number]
+            own = labels[i]
+            for a in range(k):
+                if a == own or gamma[i, a] == np.inf:
+                    continue
+                change = broken[i, a] - broken[i, own]
+                if until[i, a] > move and total + change > 0:
+                    continue
+                cost = gamma[i, a] - gamma[i, own]
+                if (
+                    best_i < 0
+                    or change < best_change
+                    or (change == best_change and cost < best_cost)
+                ):
+                    best_i, best_a, best_change, best_cost = i, a, change, cost
+        if best_i < 0:
+            continue
+        i, own = best_i, labels[best_i]
+        state = next_random(state)
+        until[i, own] = move + 1 + (6 * n_conflicts) // 10 + np.int64(state % np.uint64(10))
+        total += best_change
+        relabel(i, best_a, tally)
+        for position in range(starts[i] - 1, starts[i + 1]):
+            j = i if position < starts[i] else neighbour[position]
+            conflicting = broken[j, labels[j]] > 0
+            if conflicting and place_of[j] < 0:
+                in_conflict[n_conflicts] = j
+                place_of[j] = n_conflicts
+                n_conflicts += 1
+            elif not conflicting and place_of[j] >= 0:
+                n_conflicts -= 1
+                moved = in_conflict[n_conflicts]
+                in_conflict[place_of[j]] = moved
+                place_of[moved] = place_of[j]
+                place_of[j] = -1
 
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and
@@ -173,16 +336,6 @@ def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -
         since, excess = _tabu_over_costs(tally, best, until, moves, count, since, excess, least)
         moves += count
     return best
-
-
-class _Chain(NamedTuple):
-    """Room for one Kempe chain: its blocks.
-
-    stamp : (n,) the number of the last chain that a block was in
-    """
-
-    blocks: NDArray[np.int64]
-    stamp: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -258,79 +411,41 @@ def _descent_pass(
 
     Return whether any labels were changed.
     """
-    starts, neighbour = tally.links.starts, tally.links.block
+    links, costs = tally.links, tally.costs
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
     n, k = gamma.shape
-    chain = _Chain(np.empty(LONGEST_CHAIN, np.int64), np.full(n, -1))
-    stamped = 0
+    chain, stamp, stamped = np.empty(LONGEST_CHAIN, np.int64), np.full(n, -1, np.int64), 0
     any_changed = False
     for i in range(first, last):
         if not is_waiting[i]:
             continue
         is_waiting[i] = False
         own = labels[i]
-        best, least = NONE, -threshold
-        for a in range(k):
-            if gamma[i, a] - gamma[i, own] < least and a != own and broken[i, a] == 0:
-                best, least = a, gamma[i, a] - gamma[i, own]
+        best, least = _cheapest_move(i, tally)
+        if least >= -threshold:
+            best, least = NONE, -threshold
         for a in range(k):
             # Some block of a chain that improves gains by itself, soft pairs within aside.
             if gamma[i, a] >= gamma[i, own] or broken[i, a] == 0:
                 continue
             stamped += 1
-            length, change = _collect(i, a, tally, chain, stamped)
+            length = kempe_chain(i, a, labels, links, stamp, stamped, chain)
+            change = change_of_prices(chain, length, own, a, labels, stamp, stamped, links)
+            for number in range(length):
+                j = chain[number]
+                change += costs[j, own + a - labels[j]] - costs[j, labels[j]]
             if length and change < least:
                 best, least = a, change
         if best < 0:
             continue
         # A chain of one block where no hard pair would be broken.
         stamped += 1
-        length, _ = _collect(i, best, tally, chain, stamped)
+        length = kempe_chain(i, best, labels, links, stamp, stamped, chain)
         any_changed = True
         for number in range(length):
-            j = chain.blocks[number]
-            relabel(j, best if labels[j] == own else own, tally)
+            j = chain[number]
+            relabel(j, own + best - labels[j], tally)
             is_waiting[j] = True
-            for position in range(starts[j], starts[j + 1]):
-                is_waiting[neighbour[position]] = True
+            for position in range(links.starts[j], links.starts[j + 1]):
+                is_waiting[links.block[position]] = True
     return any_changed
-
-
-@njit(cache=True, nogil=True)
-def _collect(i: int, other: int, tally: Tally, chain: _Chain, stamped: int) -> tuple[int, float]:
-    """Collect the Kempe chain of block i with another label.
-
-    Return its length, 0 if it is too long or a block must not have the other label, and the change
-    of the objective when it is exchanged.
-    """
-    starts, neighbour, weight = tally.links
-    gamma, labels = tally.gamma, tally.labels
-    blocks, stamp = chain
-    own = labels[i]
-    blocks[0] = i
-    stamp[i] = stamped
-    length, first = 1, 0
-    change = 0.0
-    while first < length:
-        j = blocks[first]
-        target = other if labels[j] == own else own
-        change += gamma[j, target] - gamma[j, labels[j]]
-        first += 1
-        for position in range(starts[j], starts[j + 1]):
-            u = neighbour[position]
-            if weight[position] < np.inf or stamp[u] == stamped or labels[u] != target:
-                continue
-            if gamma[u, labels[j]] == np.inf or length == len(blocks):
-                return 0, 0.0
-            stamp[u] = stamped
-            blocks[length] = u
-            length += 1
-    # Soft pairs within the chain stay as they are, whereas each end saw the other one unmoved.
-    for number in range(length):
-        j = blocks[number]
-        for position in range(starts[j], starts[j + 1]):
-            u = neighbour[position]
-            if stamp[u] == stamped and weight[position] < np.inf:
-                same = labels[u] == labels[j]
-                change += weight[position] if same else -weight[position]
-    return length, change

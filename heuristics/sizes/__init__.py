@@ -1,1 +1,0 @@
-"""Assignment steps if sizes or weights of clusters are limited."""
