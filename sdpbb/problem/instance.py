@@ -258,8 +258,9 @@ class Instance(Constructors, ConstraintForms, Shown):
         links = distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
         return replace(self, cannot_link=links, cluster_constraints=(), max_size=self.largest_size)
 
-    def _stated(self) -> list[str]:
-        """Return the numbers of constraints, a text for each kind."""
+    @property
+    def constraints_in_words(self) -> list[str]:
+        """Numbers of constraints, a text for each kind."""
         soft = len(self.soft_must_link) + len(self.soft_cannot_link)
         constraints = [
             counted(len(self.must_link), "must-link"),
@@ -281,7 +282,7 @@ class Instance(Constructors, ConstraintForms, Shown):
         weights = "" if self.weights is None else " with weights"
         return (
             f"Instance({self.name or 'unnamed'}: n={self.n_points}{weights}, d={self.n_features}, "
-            f"k={self.k}, {', '.join(self._stated())})"
+            f"k={self.k}, {', '.join(self.constraints_in_words)})"
         )
 
     def document(self) -> Document:
@@ -291,7 +292,7 @@ class Instance(Constructors, ConstraintForms, Shown):
             ("Points", f"{self.n_points}{weights}"),
             ("Features", str(self.n_features)),
             ("Clusters", f"k = {self.k}"),
-            ("Constraints", ", ".join(self._stated())),
+            ("Constraints", ", ".join(self.constraints_in_words)),
         ]
         named = self.origin.feature_names
         if named:

@@ -123,17 +123,10 @@ class ConstraintReport(Report):
     def document(self) -> Document:
         """Return the facts on the constraints, then the conflict or what they imply."""
         instance = self.instance
-        constraints = [
-            counted(len(instance.must_link), "must-link"),
-            counted(len(instance.cannot_link), "cannot-link"),
-        ]
-        if instance.other_constraints:
-            on_clusters = counted(len(instance.other_constraints), "constraint")
-            constraints.append(f"{on_clusters} on clusters")
         sizes = f"{counted(instance.n_points, 'point')}, {counted(instance.n_features, 'feature')}"
         facts = [
             ("Data", f"{shown_path(instance.name) or 'unnamed'}: {sizes}, k = {instance.k}"),
-            ("Constraints", ", ".join([*constraints, *instance.stated_limits])),
+            ("Constraints", ", ".join(instance.constraints_in_words)),
         ]
         parts: list[Part] = [Facts(facts), self._verdict()]
         if self.groups is not None:

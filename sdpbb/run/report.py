@@ -186,19 +186,14 @@ def summary(result: Result) -> str:
 
 def instance_line(instance: Instance) -> str:
     """Return one line: the instance, its points and its constraints."""
-    n_soft = len(instance.soft_must_link) + len(instance.soft_cannot_link)
     weighted = " with weights" if instance.weights is not None else ""
     said = [
         counted(instance.n_points, "point") + weighted,
         counted(instance.n_features, "feature"),
         f"k = {instance.k}",
-        counted(len(instance.must_link), "must-link"),
-        counted(len(instance.cannot_link), "cannot-link"),
-        counted(n_soft, "soft constraint") if n_soft else "",
-        f"{counted(n, 'constraint')} on clusters" if (n := len(instance.other_constraints)) else "",
-        *instance.stated_limits,
+        *instance.constraints_in_words,
     ]
-    return f"{shown_path(instance.name) or 'unnamed'}: {', '.join(filter(None, said))}"
+    return f"{shown_path(instance.name) or 'unnamed'}: {', '.join(said)}"
 
 
 def _header(started: Started, version: str) -> str:
