@@ -17,7 +17,6 @@ from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.result import Result, SolutionStatus, Termination
-from sdpbb.search.trace import Trace
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -181,19 +180,11 @@ def test_a_page_that_fails_costs_no_other_output(run, engine, data, tmp_path, mo
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sdpbb.plots.pages.run_document", None)
-    outputs = ["--json", "r.json", "--labels", "l.txt", "--trace", "t.json", "--report", "r.html"]
+    outputs = ["--json", "r.json", "--labels", "l.txt", "--report", "r.html"]
     status = run("solve", data, "-q", *outputs)[0]
     assert status == ExitCode.INTERNAL_ERROR
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"points.txt", "r.json", "l.txt", "t.json"}
-
-
-def test_a_run_without_a_trace_is_not_watched(run, engine, data, tmp_path, monkeypatch):
-    made = []
-    monkeypatch.setattr("sdpbb.search.trace.Trace", lambda: made.append(1) or Trace())
-    assert run("solve", data, "-q")[0] == len(made) == 0
-    assert run("solve", data, "-q", "--trace", tmp_path / "t.json")[0] == 0
-    assert made == [1]
+    assert names == {"points.txt", "r.json", "l.txt"}
 
 
 def test_an_internal_error_is_a_traceback_and_a_line(run, engine, data, precious):

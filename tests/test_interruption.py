@@ -14,7 +14,7 @@ import pytest
 import sdpbb
 from sdpbb.problem.formats import write_points
 from sdpbb.questions.batch.manifest import Job
-from sdpbb.runtime.interruption import interrupt_on_ctrl_c
+from sdpbb.runtime.interruption import interruptible
 from sdpbb.search.events import Finished, Started
 from sdpbb.search.result import Termination
 
@@ -44,12 +44,15 @@ def python_handles_it():
 
 
 def test_the_first_ctrl_c_sets_the_event_and_the_second_raises():
-    with interrupt_on_ctrl_c(None) as event:
+    def work(event):
         assert not event.is_set()
         signal.raise_signal(signal.SIGINT)
         assert event.is_set()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as ended:
+        interruptible(None, work)
+    assert type(ended.value) is KeyboardInterrupt
 
 
 def test_a_handler_of_somebody_else_stays():
@@ -58,10 +61,12 @@ def test_a_handler_of_somebody_else_stays():
     def handler(signum, frame):
         heard.append(signum)
 
-    signal.signal(signal.SIGINT, handler)
-    with interrupt_on_ctrl_c(None) as event:
+    def work(event):
         signal.raise_signal(signal.SIGINT)
-        assert not event.is_set()
+        return event.is_set()
+
+    signal.signal(signal.SIGINT, handler)
+    assert not interruptible(None, work)
     assert heard == [signal.SIGINT]
     assert signal.getsignal(signal.SIGINT) is handler
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,10 +11,10 @@ from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Instance, Partition, contract
+from sdpbb.problem import Instance, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.search.events import NewIncumbent, Progress
+from sdpbb.search.events import Progress
 from sdpbb.search.result import SolutionStatus, Termination
 
 # Nodes are given up at once, so that trees grow where the root would have closed.
@@ -103,17 +103,3 @@ def test_wrong_start(start, message):
     instance = Instance([[0.0], [0.1], [5.0], [5.1]], 2, cannot_link=[(0, 1)])
     with pytest.raises(ParameterError, match=re.escape(message)):
         solve(instance, start=start)
-
-
-def test_an_observer_is_told_of_each_incumbent():
-    points, events = np.random.default_rng(2).normal(size=(60, 2)), []
-    result = solve(Instance(points, 6), SolverParameters(bounding="sdp"), events.append)
-    told = [event for event in events if isinstance(event, NewIncumbent)]
-    assert told
-    for event in told:
-        assert Partition(event.labels).cost(Instance(points, 6)) == pytest.approx(event.cost)
-        assert isinstance(events[events.index(event) + 1], Progress)
-        assert events[events.index(event) + 1].source == event.source
-    costs = [event.cost for event in told]
-    assert costs == sorted(costs, reverse=True)
-    assert result.objective == pytest.approx(costs[-1])

@@ -100,8 +100,10 @@ def output_problem(path: FilePath) -> str | None:
     try:
         if target.is_dir():
             return f"{name}: is a folder; give the name of a file"
-        # Replacing a device or a pipe by a file is never what was meant.
-        if target.exists() and not target.is_file():
+        # Replacing a device or a pipe by a file is never what was meant, nor is replacing the file
+        # that a stream such as /dev/stdout has been sent to.
+        is_stream = os.path.abspath(path).startswith(("/dev/", "/proc/"))
+        if is_stream or (target.exists() and not target.is_file()):
             return f"{name}: is a device; give the name of a file"
         if not target.parent.is_dir():
             return f"{name}: there is no folder {shown_path(target.parent)}"

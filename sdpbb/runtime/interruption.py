@@ -106,7 +106,9 @@ def exit_status() -> int:
 def interruptible(given: threading.Event | None, work: Callable[[threading.Event], T]) -> T:
     """Return what work returns, called with the event that ends it.
 
-    It is the given event; or, if there is none, one that the first Ctrl-C sets.
+    It is the given event; or, if there is none, one that the first Ctrl-C sets. Ctrl-C is left to
+    whoever handles it otherwise: nothing is installed for a given event, in other threads than the
+    main one, and where Ctrl-C would not raise KeyboardInterrupt anyway.
 
     Raises
     ------
@@ -115,37 +117,23 @@ def interruptible(given: threading.Event | None, work: Callable[[threading.Event
     KeyboardInterrupt
         At the second Ctrl-C, at once.
     """
-    with interrupt_on_ctrl_c(given) as event:
-        value = work(event)
-    if given is None and event.is_set():
-        raise Interrupted("the attribute `result` holds the best result so far", value)
-    return value
-
-
-@contextlib.contextmanager
-def interrupt_on_ctrl_c(given: threading.Event | None) -> Iterator[threading.Event]:
-    """Yield the given event, or one that the first Ctrl-C within the block sets.
-
-    The second raises KeyboardInterrupt.
-
-    Ctrl-C is left to whoever handles it otherwise: nothing is installed for a given event, in other
-    threads than the main one, and where Ctrl-C would not raise KeyboardInterrupt anyway.
-    """
     import threading
 
     event = threading.Event() if given is None else given
     python_handles_it = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     in_main_thread = threading.current_thread() is threading.main_thread()
     if given is not None or not (in_main_thread and python_handles_it):
-        yield event
-        return
+        return work(event)
 
     def finish(signum: int, frame: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         event.set()
 
     with _handled(finish, signal.SIGINT):
-        yield event
+        value = work(event)
+    if event.is_set():
+        raise Interrupted("the attribute `result` holds the best result so far", value)
+    return value
 
 
 def _exit_process(signum: int, frame: object) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-
-import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.problem import Instance
 from sdpbb.search.result import Result
@@ -79,20 +76,6 @@ class Progress:
     gap: float
     n_cuts: int
     source: str = ""
-
-
-@dataclass(frozen=True)
-class NewIncumbent:
-    """A clustering is the best one so far; the `Progress` with its source follows.
-
-    cost, source : as in the `Progress`
-    labels : (n,) of the points; not to be changed
-    """
-
-    seconds: float
-    cost: float
-    source: str
-    labels: NDArray[np.intp] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -228,7 +211,6 @@ Event = (
     | Compiling
     | MemoryShort
     | Progress
-    | NewIncumbent
     | SubsetsChosen
     | SubsetsBounded
     | NodeEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sdpbb.search.events import Event, NewIncumbent, Observer, Progress
+from sdpbb.search.events import Event, Observer, Progress
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Search
@@ -36,8 +36,8 @@ class Watch:
 class Reporter(Watch):
     """Watch that tells an observer of a search.
 
-    It sends `Progress` after each result, and now and then where there is none, before it a
-    `NewIncumbent` if there is a new one; `NodeLeft` and `Branched`.
+    It sends `Progress` after each result, and now and then where there is none; `NodeLeft` and
+    `Branched`.
     """
 
     def __init__(self, observer: Observer, limits: Limits) -> None:
@@ -95,8 +95,6 @@ class Reporter(Watch):
     def _report(self, search: Search) -> None:
         tree, seconds = search.tree, self._limits.seconds
         self._reported_at = seconds
-        if tree.labels is not None and tree.upper < self._upper:
-            self._observer(NewIncumbent(seconds, tree.upper, tree.source, tree.labels))
         self._observer(
             Progress(
                 seconds=seconds,

@@ -1,16 +1,11 @@
-"""Trace of a run, for pictures: bounds over time, levels of subsets, the tree; and its file."""
+"""Trace of a run, for pictures: bounds over time, levels of subsets, the tree."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
 
 from sdpbb.problem import Origin
-from sdpbb.runtime.files import FilePath, write_atomically
-from sdpbb.runtime.results import plain
-from sdpbb.runtime.values import json_text
-from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import (
     Branched,
     Event,
@@ -21,8 +16,6 @@ from sdpbb.search.events import (
     Started,
     SubsetsBounded,
 )
-
-KIND = "sdpbb trace"
 
 
 @dataclass(frozen=True)
@@ -141,38 +134,3 @@ class Trace:
                 statistics.wall_seconds, result.lower_bound, upper, statistics.n_nodes, self.n_open
             )
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON, by columns; None stands for inf."""
-        return {
-            "kind": KIND,
-            "version": installed_version(),
-            "name": self.name,
-            "status": self.status,
-            **{
-                name: {
-                    field.name: plain([getattr(row, field.name) for row in getattr(self, name)])
-                    for field in fields(kind)
-                }
-                for name, kind in TABLES.items()
-            },
-        }
-
-    def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object: what `--trace` writes."""
-        return json_text(self.to_dict())
-
-    def write(self, path: FilePath) -> None:
-        """Write the trace, wholly or not at all.
-
-        See `sdpbb.runtime.files.replacement` for what may be raised.
-        """
-        write_atomically(path, self.to_json())
-
-
-TABLES: dict[str, type[Any]] = {
-    "points": ProgressPoint,
-    "levels": SubsetsBounded,
-    "nodes": TracedNode,
-}
-"""Attributes of a trace that are tables, with the kind of their rows."""

@@ -15,7 +15,7 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.run.decomposition.bounding import SubsetTask, bound_subset, restricted, rows_of
+from sdpbb.run.decomposition.bounding import Subset, bound_subset, restricted, rows_of
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.subsets import (
     SubsetBounds,
@@ -172,10 +172,9 @@ def test_a_subset_that_has_no_clustering_is_a_proof():
 
 def test_a_subset_that_would_be_branched_is_left_with_its_bound():
     whole = context_of(CLOUD, Blind())
-    task, subset = SubsetTask.of(CLOUD, np.arange(60) % 3, Blind(), 0.0, whole)
-    done = bound_subset(task, subset, Budget())
+    done = bound_subset(Subset.of(CLOUD, np.arange(60) % 3, Blind(), 0.0, whole), Budget())
     assert (done.search.tree.n_open, done.lower) == (0, 0.0)
-    assert done.search.tree.upper < task.given
+    assert done.search.tree.upper < done.given
 
 
 def test_units_of_other_clusters_do_not_all_go_to_one_half():

@@ -11,13 +11,11 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
-from sdpbb.problem import Instance, contract
-from sdpbb.search.contractions import only_clustering
+from sdpbb.problem import Instance
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node, NodeStatus
 from sdpbb.search.tree import Tolerances, advanced
-from tests.enumeration import feasible_clusterings, sums_of_squares
 from tests.heuristics.test_assignment import UNSOLVED
 
 
@@ -32,36 +30,6 @@ def context() -> EvaluationContext:
         np.random.default_rng(3).normal(size=(9, 2)), 3, cannot_link=[(0, 1), (1, 2)]
     )
     return context_of(instance, SdpBounding(SdpParameters(max_iterations=20)))
-
-
-def truth(context: EvaluationContext, node: Node) -> float:
-    instance = context.instance
-    decided = Instance(
-        instance.points,
-        instance.k,
-        np.concatenate([instance.must_link, np.array(node.must_link).reshape(-1, 2)]).astype(int),
-        np.concatenate([instance.cannot_link, np.array(node.cannot_link).reshape(-1, 2)]).astype(
-            int
-        ),
-    )
-    labels = feasible_clusterings(decided)
-    return float(sums_of_squares(instance.points, labels).min()) if len(labels) else np.inf
-
-
-def test_contradicting_decisions(context):
-    node = Node(must_link=((0, 1),), lower=ProvenBound(1.0))
-    assert evaluate(node, np.inf, context).status is NodeStatus.INFEASIBLE
-    triangle = Node(cannot_link=((0, 2), (0, 3), (1, 3), (2, 3)))
-    assert evaluate(triangle, np.inf, context).status is NodeStatus.INFEASIBLE
-
-
-def test_a_node_with_one_clustering_is_closed_without_iterations(context):
-    links = tuple((3, j) for j in range(4, 9))
-    node = Node(must_link=((0, 2), *links), cannot_link=((0, 3), (1, 3)))
-    outcome = evaluate(node, np.inf, context)
-    assert outcome.status is NodeStatus.CLOSED
-    assert outcome.n_iterations == 0
-    assert outcome.cost == pytest.approx(truth(context, node))
 
 
 def test_stopping_leaves_the_parents_bound(context):
@@ -109,13 +77,3 @@ def test_evaluate_does_not_change_its_node(bounding):
         node = pickle.loads(pickle.dumps(advanced(node, outcome)))
         node = pickle.loads(pickle.dumps(node))
     assert n_slices > 2
-
-
-@pytest.mark.parametrize(
-    ("points", "k", "one"),
-    [(np.zeros((4, 1)), 2, True), (np.arange(4.0)[:, None], 4, True), (np.eye(4), 3, False)],
-)
-def test_only_clustering(points, k, one):
-    contraction = contract(Instance(points, k))
-    labels = np.arange(contraction.n_blocks) % k
-    assert (only_clustering(contraction, labels) is not None) is one

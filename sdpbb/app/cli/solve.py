@@ -25,16 +25,6 @@ LABELS_HINT = (
 )
 
 
-@options.grouped
-class RunOutputs(CertifiedOutputs):
-    """Output files of a run of the engine: result, certificate, page and trace."""
-
-    trace: Annotated[
-        str | None,
-        options.output(help="Bounds over time and the tree as JSON."),
-    ] = None
-
-
 def solve(
     data: options.Data,
     /,
@@ -42,7 +32,7 @@ def solve(
     inputs: InstanceOptions = InstanceOptions(),
     engine: EngineOptions = EngineOptions(),
     checkpoint: options.Checkpoint = None,
-    outputs: RunOutputs = RunOutputs(),
+    outputs: CertifiedOutputs = CertifiedOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Find the best clustering of the points in DATA, and prove that it is optimal.
@@ -103,7 +93,7 @@ def resume(
         ),
     ] = None,
     checkpoint: options.Checkpoint = None,
-    outputs: RunOutputs = RunOutputs(),
+    outputs: CertifiedOutputs = CertifiedOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Resume a run from its checkpoint FILE, and keep saving to it.
@@ -136,7 +126,7 @@ def resume(
 
 def _report(
     run: Callable[[Observer, threading.Event], Result],
-    outputs: RunOutputs,
+    outputs: CertifiedOutputs,
     quiet: bool,
     instance: Instance | None = None,
 ) -> ExitCode:
@@ -147,7 +137,7 @@ def _report(
     from sdpbb.search.events import Finished, all_of
 
     trace = None
-    if outputs.trace is not None or outputs.html is not None:
+    if outputs.html is not None:
         from sdpbb.search.trace import Trace
 
         trace = Trace()
@@ -164,7 +154,6 @@ def _report(
             result = event.result
             labels = None if result.partition is None else result.partition.labels
             files = outputs.labelling(labels, result.origin, quiet)
-            files += [] if trace is None else [(outputs.trace, trace.to_json)]
             try:
                 outputs.write(result, *files, outputs.page(partial(document, result)))
             except SystemExit as failure:

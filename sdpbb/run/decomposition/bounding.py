@@ -93,36 +93,23 @@ def _inside(
 
 
 @dataclass(frozen=True, eq=False)
-class SubsetSearch:
-    """Search whose only node is a subset, as far as it has come: what a slice changes.
+class Subset:
+    """Subset as a search of one node, as far as it has come.
 
-    search : its statistics are those of the last slice
-    proof : of what is proven of the subset, if the run is certified
-    """
-
-    search: Search
-    proof: SubsetProof | None = None
-
-    @property
-    def lower(self) -> float:
-        """Bound proven for the subset; inf if no clustering keeps its constraints."""
-        return self.search.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
-
-
-@dataclass(frozen=True, eq=False)
-class SubsetTask:
-    """Subset to bound, with all that its slices share.
-
-    context : of the evaluation of its root, whose tolerance depends on the best clustering
+    context : of the evaluation of the node, whose tolerance depends on the best clustering
     given : cost of the restriction of the best clustering of the whole, inf for none
     loss : share of its cost that this clustering loses when it is restricted to the subsets
     gap : of the run
+    search : its statistics are those of the last slice
+    proof : of what is proven of the subset, if the run is certified
     """
 
     context: EvaluationContext
     given: float
     loss: float
     gap: float
+    search: Search
+    proof: SubsetProof | None = None
 
     @classmethod
     def of(
@@ -133,8 +120,8 @@ class SubsetTask:
         loss: float,
         whole: EvaluationContext,
         proof: SubsetProof | None = None,
-    ) -> tuple[SubsetTask, SubsetSearch]:
-        """Return a subset to bound, and its search before the first slice.
+    ) -> Subset:
+        """Return a subset before the first slice.
 
         instance : of the subset
         labels : (n,) of its points, of a clustering into k clusters or fewer; None if none is known
@@ -161,10 +148,15 @@ class SubsetTask:
             is_without_bound=False,
             heuristic_iterations=HEURISTIC_ITERATIONS,
         )
-        task = cls(context, given, loss, whole.tolerances.gap)
-        search = Search(Tree(node, task.tolerances(given)))
-        search.tree.upper = given
-        return task, SubsetSearch(search, proof)
+        search = Search(Tree(node, whole.tolerances))
+        subset = cls(context, given, loss, whole.tolerances.gap, search, proof)
+        search.tree.upper, search.tree.tolerances = given, subset.tolerances(given)
+        return subset
+
+    @property
+    def lower(self) -> float:
+        """Bound proven for the subset; inf if no clustering keeps its constraints."""
+        return self.search.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
 
     def tolerances(self, upper: float) -> Tolerances:
         """Return how near it is bounded if the best clustering known of it costs so much.
@@ -176,7 +168,7 @@ class SubsetTask:
         return Tolerances(min(gap, LARGEST_GAP))
 
 
-def bound_subset(task: SubsetTask, subset: SubsetSearch, budget: Budget) -> SubsetSearch:
+def bound_subset(subset: Subset, budget: Budget) -> Subset:
     """Bound a subset for a slice of time.
 
     It begins with a clustering of its own: how much that saves says how near to bound it, and each
@@ -188,14 +180,14 @@ def bound_subset(task: SubsetTask, subset: SubsetSearch, budget: Budget) -> Subs
         (known,) = proof.proof.nodes
         proof = replace(proof, proof=Proof([replace(known, steps=list(known.steps))]))
     while (node := tree.select()) is not None:
-        context = replace(task.context, tolerances=tree.tolerances)
+        context = replace(subset.context, tolerances=tree.tolerances)
         left = replace(budget.left(), bounds=node.state is not None)
         result = evaluate(node, tree.upper, context, left)
         if proof is not None:
             proof.proof.nodes[0].record(result)
-        tree.tolerances = task.tolerances(min(tree.upper, result.cost))
+        tree.tolerances = subset.tolerances(min(tree.upper, result.cost))
         if search.apply(0, result, 0.0) is not None:
             tree.abandon(0, NodeEnd.UNPROVEN)  # a larger subset tells more than its two children
         if budget.is_over():
             break
-    return SubsetSearch(search, proof)
+    return replace(subset, proof=proof)

@@ -16,13 +16,7 @@ from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contrac
 from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.run.checkpoint import RunState
-from sdpbb.run.decomposition.bounding import (
-    SubsetSearch,
-    SubsetTask,
-    bound_subset,
-    restricted,
-    rows_of,
-)
+from sdpbb.run.decomposition.bounding import Subset, bound_subset, restricted, rows_of
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.root import Root
 from sdpbb.run.decomposition.subsets import SubsetBounds, restricted_costs
@@ -67,8 +61,7 @@ class _Running:
     """
 
     number: int
-    task: SubsetTask
-    search: SubsetSearch
+    subset: Subset
     seconds: float = 0.0
     began: float = 0.0
 
@@ -222,21 +215,21 @@ class Decomposition(TaskRounds):
         running = self._ready.popleft()
         running.began = self.seconds
         self._under_way[running.number] = running
-        arguments = running.task, running.search, self._budget(running)
+        arguments = running.subset, self._budget(running)
         return Task(running.number, bound_subset, arguments)
 
     def _prepare(self, count: int) -> None:
         """Prepare subsets until some are ready to be bounded, if enough remain."""
         while self._todo and len(self._ready) < count:
-            subset = self._todo.popleft()
-            made = self._task(self._bounds.tree.blocks(subset))
-            if made is None:
-                self._bounds.is_done[subset] = True
+            number = self._todo.popleft()
+            subset = self._subset(self._bounds.tree.blocks(number))
+            if subset is None:
+                self._bounds.is_done[number] = True
             else:
-                self._ready.append(_Running(subset, *made))
+                self._ready.append(_Running(number, subset))
 
-    def _task(self, blocks: NDArray[np.intp]) -> tuple[SubsetTask, SubsetSearch] | None:
-        """Return a subset to bound, and its search; None if it has fewer than k blocks.
+    def _subset(self, blocks: NDArray[np.intp]) -> Subset | None:
+        """Return a subset to bound; None if it has fewer than k blocks.
 
         "k clusters or fewer" is not "exactly k" then.
         """
@@ -254,7 +247,7 @@ class Decomposition(TaskRounds):
             proof = SubsetProof(rows.astype(np.int32), equal_points(stated))
         labels = root.search.tree.labels
         own = None if labels is None else labels[rows]
-        return SubsetTask.of(instance, own, self._bounding, self._loss, root.context, proof)
+        return Subset.of(instance, own, self._bounding, self._loss, root.context, proof)
 
     def _budget(self, running: _Running) -> Budget:
         """Return the budget of the next slice of a subset."""
@@ -276,14 +269,13 @@ class Decomposition(TaskRounds):
             self._finish(running)
             self._root.reporter.tell(SubsetLost(len(self._bounds.tree.blocks(task.key))))
             return
-        running.search = task.value
+        running.subset = subset = task.value
         running.seconds += self.seconds - running.began
-        of_slice, lower = running.search.search, running.search.lower
-        search.count(n_iterations=of_slice.statistics.n_iterations)
-        self._bounds.raise_to(running.number, lower, running.search.proof)
-        if lower == math.inf:
+        search.count(n_iterations=subset.search.statistics.n_iterations)
+        self._bounds.raise_to(running.number, subset.lower, subset.proof)
+        if subset.lower == math.inf:
             return
-        if not of_slice.tree.n_open or running.seconds >= self._most_seconds():
+        if not subset.search.tree.n_open or running.seconds >= self._most_seconds():
             self._finish(running)
         else:
             self._ready.appendleft(running)  # its next slice comes before other subsets
