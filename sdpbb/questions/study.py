@@ -33,12 +33,11 @@ from sdpbb.errors import (
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.executors import worker
-from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
+from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, Task
-from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.runtime.time_left import TimeLeft
 from sdpbb.search.events import Compiling, Event, Observer, Progress, ignore
@@ -87,22 +86,6 @@ class Outcome:
     attempts: int = 1
 
 
-@dataclass(frozen=True)
-class JobPutBack:
-    """The worker process of a job ended, for a reason such as "was ended by SIGKILL".
-
-    The job is tried once more, alone.
-    """
-
-    name: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{shown_path(self.name)}: worker process {self.reason}; retried alone"
-
-
-StudyEvent = Compiling | JobPutBack
-
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
 Begin = Callable[[Job, float, threading.Event | None], partial[Outcome]]
@@ -130,9 +113,8 @@ class Study(Generic[Job]):
         executor: Executor | None = None,
         *,
         time_limit_each: float | Callable[[Job], float] = math.inf,
-        name_of: Callable[[Job], str] = str,
         reads_files: bool = False,
-        observer: Callable[[Any], None] = lambda event: None,
+        observer: Callable[[Compiling], None] = lambda event: None,
     ) -> None:
         """
         Parameters
@@ -140,10 +122,9 @@ class Study(Generic[Job]):
         parameters : the workers, and the time limit of all jobs together
         executor : as for `sdpbb.solve`; each of its workers does one job at a time
         time_limit_each : seconds for each job, or a function of the job
-        name_of : names of jobs in events
         reads_files : whether each job has files and parameters of its own. Then what is wrong with
             them, or an error in this package, costs this job alone; otherwise both are raised
-        observer : receives a `StudyEvent` now and then
+        observer : hears that kernels are compiled, before other processes start
 
         Raises
         ------
@@ -161,7 +142,7 @@ class Study(Generic[Job]):
         self.stop = threading.Event()
         self._parameters, self._executor = parameters, executor
         self._each = time_limit_each
-        self._name_of, self._observer = name_of, observer
+        self._observer = observer
         self._reads_files = reads_files
         self._workers: Scheduler | None = None
         self._jobs: dict[int, Job] = {}
@@ -224,7 +205,7 @@ class Study(Generic[Job]):
                 self._do(waiting, begin, take, here, self.stop)
                 return list(waiting)
         if self._workers is None:
-            self._workers = self._block.enter_context(self._scheduler())
+            self._workers = self._block.enter_context(Scheduler(self.given or self._processes()))
         self._do(waiting, begin, take, self._workers)
         return list(waiting)
 
@@ -263,15 +244,6 @@ class Study(Generic[Job]):
         """Return the seconds for a job that begins now, <= 0 if the time is over."""
         each = self._each(job) if callable(self._each) else self._each
         return min(each, self._parameters.time_limit - self.seconds)
-
-    def _scheduler(self) -> Scheduler:
-        executor: TaskExecutor = self.given or self._processes()
-        return Scheduler(
-            executor,
-            on_death=lambda number, reason: self._observer(
-                JobPutBack(self._name_of(self._jobs[number]), reason)
-            ),
-        )
 
     def _processes(self) -> LocalProcesses:
         """Return other processes, which find in the cache what this one compiles first."""

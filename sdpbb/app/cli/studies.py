@@ -13,7 +13,7 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, StudyFile, StudyOptions, engine_options
 from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import STDOUT, Content, Running, TableOutputs, import_engine, running
+from sdpbb.app.cli.outputs import Running, TableOutputs, import_engine, running
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import shown_path
 
@@ -148,28 +148,6 @@ class SweptInputs(InstanceOptions):
     of_several_k = True
 
 
-@options.grouped
-class SweepOutputs(TableOutputs):
-    """Output files: tables, and labels of every k."""
-
-    labels: Annotated[
-        str | None,
-        options.output(
-            help="Write the labels of every k as CSV: a row for each point, a column for each k. "
-            "'-' as for --json."
-        ),
-    ] = None
-
-    def others(self, report: Any) -> list[Content]:
-        from sdpbb.problem.files.labels import encoded
-
-        def content() -> str | bytes:
-            text: str = report.labels_csv()
-            return text if self.labels == STDOUT else encoded(text, report.origin)
-
-        return [(self.labels, content)]
-
-
 def sweep(
     data: options.Data,
     /,
@@ -197,7 +175,7 @@ def sweep(
     certificates: Annotated[
         bool, options.flag(help="Write a proof of each k into the folder, for 'sdpbb verify'.")
     ] = False,
-    outputs: SweepOutputs = SweepOutputs(),
+    outputs: TableOutputs = TableOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
@@ -251,7 +229,7 @@ def _tell_and_write(
 
     document = report.document(*top)
     current.tell(f"\n{plain_text(document)}")
-    outputs.write_report(report, document, name)
+    outputs.write_report(report, document, name=name)
 
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:

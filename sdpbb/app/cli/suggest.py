@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, fail
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import Content, TableOutputs, import_engine
+from sdpbb.app.cli.outputs import TableOutputs, import_engine
 
 
 @options.grouped
@@ -23,9 +23,6 @@ class SuggestOutputs(TableOutputs):
             "ML or CL. Of classes, a CSV for --known-classes. '-' as for --json.",
         ),
     ] = None
-
-    def others(self, report: Any) -> list[Content]:
-        return [(self.out, report.form)]
 
 
 def suggest(
@@ -84,5 +81,5 @@ def suggest(
         fail(ExitCode.INFEASIBLE, str(error))
     if not quiet:
         outputs.tell(str(report))
-    outputs.write_report(report, report.document())
+    outputs.write_report(report, report.document(), (outputs.out, report.form))
     return ExitCode.FOUND
