@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from heuristics.measures import silhouettes
 from sdpbb.plots import plot_bounds, plot_clusters
-from sdpbb.plots.style import require_matplotlib, svg
+from sdpbb.plots.pictures import require_matplotlib, svg
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.runtime.document import (

@@ -177,8 +177,8 @@ class Study(Generic[Job]):
         from sdpbb.run.solver import solve
 
         given = None if self.given is None else self.given.executor
-        alone = replace(self._parameters, dask=None, mpi=False)
-        return solve(instance, alone, observer, self.stop, start=start, executor=given)
+        own = replace(self._parameters, dask=None, mpi=False)
+        return solve(instance, own, observer, self.stop, start=start, executor=given)
 
     def run(
         self,
@@ -188,8 +188,8 @@ class Study(Generic[Job]):
         *,
         needs_processes: bool = False,
         is_short: bool = False,
-    ) -> list[Job]:
-        """Do jobs in their order until a limit or an interrupt; return those not begun.
+    ) -> None:
+        """Do jobs in their order, until a limit or an interrupt.
 
         needs_processes : whether a single worker is a process, too, which can be ended in the
             middle of a long step
@@ -200,14 +200,12 @@ class Study(Generic[Job]):
             if is_short and not needs_processes:
                 self._do(waiting, begin, take, here, self.stop, self.seconds + ALONE)
             is_single = min(self._parameters.workers, len(waiting)) <= 1
-            is_here = is_single and self.given is None and not needs_processes
-            if is_here or not waiting:
+            if not waiting or (is_single and self.given is None and not needs_processes):
                 self._do(waiting, begin, take, here, self.stop)
-                return list(waiting)
+                return
         if self._workers is None:
             self._workers = self._block.enter_context(Scheduler(self.given or self._processes()))
         self._do(waiting, begin, take, self._workers)
-        return list(waiting)
 
     def _do(
         self,
@@ -226,7 +224,9 @@ class Study(Generic[Job]):
         def next_task() -> Task | None:
             if not waiting or self.stop.is_set() or self.seconds > end:
                 return None
-            if (seconds := self._seconds_for(waiting[0])) <= 0:
+            each = self._each(waiting[0]) if callable(self._each) else self._each
+            seconds = min(each, self._parameters.time_limit - self.seconds)
+            if seconds <= 0:
                 return None
             job, number = waiting.popleft(), len(self._jobs)
             self._jobs[number] = job
@@ -240,11 +240,6 @@ class Study(Generic[Job]):
             if self.stop.is_set():
                 scheduler.interrupt()
 
-    def _seconds_for(self, job: Job) -> float:
-        """Return the seconds for a job that begins now, <= 0 if the time is over."""
-        each = self._each(job) if callable(self._each) else self._each
-        return min(each, self._parameters.time_limit - self.seconds)
-
     def _processes(self) -> LocalProcesses:
         """Return other processes, which find in the cache what this one compiles first."""
         from sdpbb.runtime.jit import clock_stopped_by_compiler
@@ -255,18 +250,14 @@ class Study(Generic[Job]):
 
     def _outcome(self, task: Task) -> Outcome:
         if task.is_overdue:
-            return Outcome(
-                failure=Failure.TIMED_OUT,
-                message=f"did not end within {GRACE:g} s after its time limit of "
-                f"{task.seconds:g} s, and was killed",
-                attempts=task.n_attempts,
-            )
-        if task.is_lost:
+            late = f"did not end within {GRACE:g} s after its time limit of {task.seconds:g} s"
+            outcome = _failed(Failure.TIMED_OUT, f"{late}, and was killed")
+        elif task.is_lost:
             first, again = task.deaths
             times = ", both times" if first == again else f"; on retry: {again}"
-            message = f"worker process {first}{times}"
-            return Outcome(failure=Failure.CRASHED, message=message, attempts=task.n_attempts)
-        outcome: Outcome = task.value
+            outcome = _failed(Failure.CRASHED, f"worker process {first}{times}")
+        else:
+            outcome = task.value
         return replace(outcome, attempts=task.n_attempts)
 
 

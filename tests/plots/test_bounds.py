@@ -5,7 +5,7 @@ import pytest
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_bounds
-from sdpbb.plots.curves import LONGER
+from sdpbb.plots.pictures import LONGER
 from sdpbb.search.trace import ProgressPoint, Trace
 
 matplotlib = pytest.importorskip("matplotlib")

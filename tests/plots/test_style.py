@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from sdpbb.plots import plot_bounds
-from sdpbb.plots.style import add_legend, as_label, svg
+from sdpbb.plots.pictures import add_legend, as_label, svg
 from tests.plots.test_bounds import TRACE
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -136,7 +136,7 @@ class PageOutputs(Outputs):
 
     def check(self, *files: Any, **named: Any) -> None:
         if self.html is not None:
-            from sdpbb.plots.style import require_matplotlib
+            from sdpbb.plots.pictures import require_matplotlib
 
             require_matplotlib()
         super().check(*files, **named)

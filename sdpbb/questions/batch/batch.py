@@ -14,9 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.errors import InstanceWarning, ParameterError
-from sdpbb.questions.batch.folder import RESULTS, BatchFolder, open_folder
 from sdpbb.questions.batch.manifest import Job, read_manifest
-from sdpbb.questions.batch.outcome import BatchResult, Row
+from sdpbb.questions.batch.outcome import RESULTS, BatchFolder, BatchResult, Row, open_folder
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
