@@ -11,7 +11,7 @@ import pytest
 
 from sdpbb.errors import InstanceNote
 from sdpbb.plots.pages import CSS, write_html_report
-from sdpbb.plots.style import RED
+from sdpbb.plots.pictures import RED
 from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.origin import Scaling

@@ -41,7 +41,7 @@ def test_labels_are_written_as_the_data_are(tmp_path, case):
     assert read_labels(tmp_path / "out.csv", 3, origin=origin, **stated).tolist() == [0, 0, 1]
 
 
-def test_runs_sweeps_and_resumed_runs_write_labels_as_the_data_are(run, tmp_path, monkeypatch):
+def test_runs_and_resumed_runs_write_labels_as_the_data_are(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.csv").write_bytes(
         "name;x\nAnna;0,5\nBjörn;1,5\nZoë;9,5\n".encode("utf-8-sig")
@@ -51,9 +51,6 @@ def test_runs_sweeps_and_resumed_runs_write_labels_as_the_data_are(run, tmp_path
     assert run("solve", *stated, "-k", "2", "--checkpoint", "run", "--labels", "a.csv")[0] == 0
     assert run("resume", "run", "--labels", "b.csv", "--quiet")[0] == 0
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes() == expected
-    assert run("sweep", *stated, "-k", "2-3", "--labels", "sweep.csv")[0] == 0
-    wide = "name;k=2;k=3\nAnna;0;0\nBjörn;0;1\nZoë;1;2\n".encode("utf-8-sig")
-    assert (tmp_path / "sweep.csv").read_bytes() == wide
 
 
 def test_labels_of_a_workbook_are_for_excel():

@@ -34,6 +34,7 @@ from sdpbb.problem.table import check_columns
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
+from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.interruption import Interrupted
 from sdpbb.runtime.reading import ClassesMay
 from sdpbb.runtime.values import percent_up
@@ -259,10 +260,6 @@ class ExactConstrainedKMeans(
         points = self._points(X)
         return np.asarray(pairwise_distances(points, self.cluster_centers_))
 
-    def fit_transform(self, X: Any, y: Any = None, **named: Any) -> NDArray[np.float64]:
-        """Fit, and return the distances of the points to the centres; arguments as for `fit`."""
-        return self.fit(X, y, **named).transform(X)
-
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the weighted sum of squared distances of points to their nearest centres.
 
@@ -285,9 +282,9 @@ class ExactConstrainedKMeans(
 
     def _parameters(self) -> SolverParameters:
         k = self.n_clusters
-        if not _is_integer(k) or k < 1:
+        if (as_integer(k) or 0) < 1:
             raise ParameterError(f"n_clusters = {k!r}: expected an integer >= 1")
-        if self.n_jobs is not None and (not _is_integer(self.n_jobs) or self.n_jobs == 0):
+        if self.n_jobs is not None and not as_integer(self.n_jobs):
             raise ParameterError(f"n_jobs = {self.n_jobs!r}: expected a nonzero integer or None")
         seed = self.random_state
         state = check_random_state(seed)
@@ -310,10 +307,6 @@ class ExactConstrainedKMeans(
         self.gap_ = result.gap
         self.status_ = result.status.value
         self.result_ = result
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def features_of(X: Any, index_column: str | None) -> Any:

@@ -11,9 +11,13 @@ Each function draws on `ax`, or on new axes of a figure of their own, and return
 'Time (s)'
 """
 
-from sdpbb.plots.clusters import plot_certainty, plot_clusters
-from sdpbb.plots.curves import plot_bounds, plot_sweep
-from sdpbb.plots.style import require_matplotlib
+from sdpbb.plots.pictures import (
+    plot_bounds,
+    plot_certainty,
+    plot_clusters,
+    plot_sweep,
+    require_matplotlib,
+)
 
 __all__ = [
     "plot_bounds",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from heuristics.measures import silhouettes
 from sdpbb.plots import plot_bounds, plot_clusters
-from sdpbb.plots.style import require_matplotlib, svg
+from sdpbb.plots.pictures import require_matplotlib, svg
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.runtime.document import (
@@ -197,8 +197,10 @@ def question(instance: Instance, result: Result) -> Section:
     n_pairs = len(instance.must_link), len(instance.cannot_link)
     soft = len(instance.soft_must_link), len(instance.soft_cannot_link)
     others, more = instance.other_constraints, len(instance.other_constraints) - MOST_CONSTRAINTS
-    shown = [shorten(str(one), LONGEST_CONSTRAINT, placeholder=" ...") for one in others]
-    on_clusters = ", ".join(shown[:MOST_CONSTRAINTS]) + (f", and {more} more" if more > 0 else "")
+    on_clusters = ", ".join(
+        shorten(str(one), LONGEST_CONSTRAINT, placeholder=" ...")
+        for one in others[:MOST_CONSTRAINTS]
+    ) + (f", and {more} more" if more > 0 else "")
     of_both = f"{amount(soft[0], 'must-link')} and {amount(soft[1], 'cannot-link')}"
     facts = {
         "Points": f"{instance.n_points:,} with {amount(instance.n_features, 'feature')}",

@@ -298,7 +298,6 @@ def certainty(
         parameters,
         executor,
         time_limit_each=time_limit_each,
-        name_of=lambda row: f"row {instance.origin.row(row)}",
     )
 
     def report() -> CertaintyReport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sdpbb.problem.statements import Catalogue, Conflict, Statement
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.questions.report import Report, table_of
 from sdpbb.run.explanation import checked_seconds, diagnose
-from sdpbb.runtime.document import Document, Facts, Part, Section, Text, Tone, Verdict
+from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.results import values_of
 from sdpbb.runtime.values import counted
@@ -60,10 +60,8 @@ class Groups:
         if self.n_groups > self.n_blocks:
             joined = f", {self.n_blocks} after merging groups forced together"
         rows = [("Groups", f"{self.n_groups} by must-links{joined}")]
-        for name, number, stated in (
-            ("Together", self.together, self.stated_together),
-            ("Apart", self.apart, self.stated_apart),
-        ):
+        together, apart = (self.together, self.stated_together), (self.apart, self.stated_apart)
+        for name, (number, stated) in (("Together", together), ("Apart", apart)):
             pairs = f"{counted(number, 'pair')} of points"
             rows.append((name, f"{pairs}: {stated} stated, {number - stated} implied"))
         clusters = f"every feasible k is from {self.k_at_least} to {self.k_at_most}"
@@ -128,7 +126,9 @@ class ConstraintReport(Report):
             ("Data", f"{shown_path(instance.name) or 'unnamed'}: {sizes}, k = {instance.k}"),
             ("Constraints", ", ".join(instance.constraints_in_words)),
         ]
-        parts: list[Part] = [Facts(facts), self._verdict()]
+        words, kind, text = _VERDICTS[self.is_feasible]
+        verdict = Verdict("Status", Tone(words, kind), text.format(instance.k))
+        parts: list[Part] = [Facts(facts), verdict]
         if self.groups is not None:
             parts.append(self.groups.facts())
         if self.conflict is not None:
@@ -147,26 +147,21 @@ class ConstraintReport(Report):
             parts.append(Section("Please check", [_lines(self.warnings)]))
         return Document("Check of constraints", parts, instance.name)
 
-    def _verdict(self) -> Verdict:
-        k = self.instance.k
-        if self.is_feasible is None:
-            tone = Tone("Not known", "fair")
-            text = "unknown: found neither a clustering that satisfies them nor a proof of conflict"
-        elif self.is_feasible:
-            tone = Tone("Feasible", "good")
-            text = f"feasible: a clustering into k = {k} clusters satisfies them"
-        else:
-            tone = Tone("Infeasible", "bad")
-            text = f"infeasible: no clustering into k = {k} clusters satisfies them"
-        return Verdict("Status", tone, text)
+
+_VERDICTS: dict[bool | None, tuple[str, Literal["good", "fair", "bad"], str]] = {
+    None: (
+        "Not known",
+        "fair",
+        "unknown: found neither a clustering that satisfies them nor a proof of conflict",
+    ),
+    True: ("Feasible", "good", "feasible: a clustering into k = {} clusters satisfies them"),
+    False: ("Infeasible", "bad", "infeasible: no clustering into k = {} clusters satisfies them"),
+}
 
 
-def _lines(lines: Sequence[str]) -> Text:
-    """Return the first SHOWN lines as a list."""
-    more = len(lines) - SHOWN
-    return Text(
-        "\n".join([*lines[:SHOWN], *([f"... and {more} more"] if more > 0 else [])]), "list"
-    )
+def _lines(lines: Sequence[str]) -> Table:
+    """Return the first SHOWN lines."""
+    return Table((), [[line] for line in lines[:SHOWN]], more=max(0, len(lines) - SHOWN))
 
 
 def check_constraints(
@@ -212,24 +207,16 @@ def check_constraints(
 
         check_certifiable(instance, certificate)
     diagnosis = diagnose(instance, checked_seconds(time_limit))
-    contraction = None if diagnosis.is_feasible is False else contract(instance)
-    groups: Groups | None = None
-    forced: list[tuple[int, int]] = []
-    left_out: tuple[Statement, ...] = ()
+    known = diagnosis.is_feasible
+    contraction = contract(instance) if known is not False else None
+    implied: dict[str, Any] = {"groups": None, "forced": (), "redundant": ()}
     if isinstance(contraction, Contraction):
-        groups = _groups(instance, contraction)
-        forced = forced_pairs(instance, contraction)
-        left_out = redundant(instance)
-    report = ConstraintReport(
-        instance=instance,
-        is_feasible=diagnosis.is_feasible,
-        conflict=diagnosis.conflict,
-        groups=groups,
-        forced=tuple(forced),
-        redundant=left_out,
-        warnings=tuple(suspicions(instance)),
-    )
-    if certificate is not None and diagnosis.is_feasible is False:
+        implied["groups"] = _groups(instance, contraction)
+        implied["forced"] = tuple(forced_pairs(instance, contraction))
+        implied["redundant"] = redundant(instance)
+    warnings = tuple(suspicions(instance))
+    report = ConstraintReport(instance, known, diagnosis.conflict, **implied, warnings=warnings)
+    if certificate is not None and known is False:
         try:
             _certify(instance, time_limit, certificate)
         except CertificateError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from sdpbb.runtime.document import Document, Table, Text, Tone, Verdict, plain_text
+from sdpbb.runtime.document import Document, Table, Text, Tone, Verdict
 from sdpbb.runtime.results import Reported, Tabular, values_of
 from sdpbb.runtime.values import percent_up, rounded_down, seconds_text, shortened
 from sdpbb.search.result import Result, SolutionStatus
@@ -98,10 +98,6 @@ class StudyReport(Report, Tabular):
         top : rows of the table
         """
         raise NotImplementedError
-
-    def table(self, top: int = SHOWN) -> str:
-        """Return the document as plain text, with at most `top` rows of the table."""
-        return plain_text(self.document(top))
 
     def without_clustering(self, name: str = "") -> Document:
         """Return the document of a result without a clustering, of an instance of this name."""

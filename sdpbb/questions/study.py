@@ -36,8 +36,7 @@ from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.executors.processes import LocalProcesses
-from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task, TaskExecutor
-from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.runtime.time_left import TimeLeft
 from sdpbb.search.events import Compiling, Event, Observer, Progress, ignore
@@ -86,22 +85,6 @@ class Outcome:
     attempts: int = 1
 
 
-@dataclass(frozen=True)
-class JobPutBack:
-    """The worker process of a job ended, for a reason such as "was ended by SIGKILL".
-
-    The job is tried once more, alone.
-    """
-
-    name: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{shown_path(self.name)}: worker process {self.reason}; retried alone"
-
-
-StudyEvent = Compiling | JobPutBack
-
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
 Begin = Callable[[Job, float, threading.Event | None], partial[Outcome]]
@@ -129,9 +112,8 @@ class Study(Generic[Job]):
         executor: Executor | None = None,
         *,
         time_limit_each: float | Callable[[Job], float] = math.inf,
-        name_of: Callable[[Job], str] = str,
         reads_files: bool = False,
-        observer: Callable[[Any], None] = lambda event: None,
+        observer: Callable[[Compiling], None] = lambda event: None,
     ) -> None:
         """
         Parameters
@@ -139,10 +121,9 @@ class Study(Generic[Job]):
         parameters : the workers, and the time limit of all jobs together
         executor : as for `sdpbb.solve`; each of its workers does one job at a time
         time_limit_each : seconds for each job, or a function of the job
-        name_of : names of jobs in events
         reads_files : whether each job has files and parameters of its own. Then what is wrong with
             them, or an error in this package, costs this job alone; otherwise both are raised
-        observer : receives a `StudyEvent` now and then
+        observer : hears that kernels are compiled, before other processes start
 
         Raises
         ------
@@ -160,7 +141,7 @@ class Study(Generic[Job]):
         self.stop = threading.Event()
         self._parameters, self._executor = parameters, executor
         self._each = time_limit_each
-        self._name_of, self._observer = name_of, observer
+        self._observer = observer
         self._reads_files = reads_files
         self._workers: Scheduler | None = None
         self._jobs: dict[int, Job] = {}
@@ -195,8 +176,8 @@ class Study(Generic[Job]):
         from sdpbb.run.solver import solve
 
         given = None if self.given is None else self.given.executor
-        alone = replace(self._parameters, dask=None, mpi=False)
-        return solve(instance, alone, observer, self.stop, start=start, executor=given)
+        own = replace(self._parameters, dask=None, mpi=False)
+        return solve(instance, own, observer, self.stop, start=start, executor=given)
 
     def run(
         self,
@@ -206,8 +187,8 @@ class Study(Generic[Job]):
         *,
         needs_processes: bool = False,
         is_short: bool = False,
-    ) -> list[Job]:
-        """Do jobs in their order until a limit or an interrupt; return those not begun.
+    ) -> None:
+        """Do jobs in their order, until a limit or an interrupt.
 
         needs_processes : whether a single worker is a process, too, which can be ended in the
             middle of a long step
@@ -218,14 +199,12 @@ class Study(Generic[Job]):
             if is_short and not needs_processes:
                 self._do(waiting, begin, take, here, self.stop, self.seconds + ALONE)
             is_single = min(self._parameters.workers, len(waiting)) <= 1
-            is_here = is_single and self.given is None and not needs_processes
-            if is_here or not waiting:
+            if not waiting or (is_single and self.given is None and not needs_processes):
                 self._do(waiting, begin, take, here, self.stop)
-                return list(waiting)
+                return
         if self._workers is None:
-            self._workers = self._block.enter_context(self._scheduler())
+            self._workers = self._block.enter_context(Scheduler(self.given or self._processes()))
         self._do(waiting, begin, take, self._workers)
-        return list(waiting)
 
     def _do(
         self,
@@ -244,7 +223,9 @@ class Study(Generic[Job]):
         def next_task() -> Task | None:
             if not waiting or self.stop.is_set() or self.seconds > end:
                 return None
-            if (seconds := self._seconds_for(waiting[0])) <= 0:
+            each = self._each(waiting[0]) if callable(self._each) else self._each
+            seconds = min(each, self._parameters.time_limit - self.seconds)
+            if seconds <= 0:
                 return None
             job, number = waiting.popleft(), len(self._jobs)
             self._jobs[number] = job
@@ -258,20 +239,6 @@ class Study(Generic[Job]):
             if self.stop.is_set():
                 scheduler.interrupt()
 
-    def _seconds_for(self, job: Job) -> float:
-        """Return the seconds for a job that begins now, <= 0 if the time is over."""
-        each = self._each(job) if callable(self._each) else self._each
-        return min(each, self._parameters.time_limit - self.seconds)
-
-    def _scheduler(self) -> Scheduler:
-        executor: TaskExecutor = self.given or self._processes()
-        return Scheduler(
-            executor,
-            on_death=lambda number, reason: self._observer(
-                JobPutBack(self._name_of(self._jobs[number]), reason)
-            ),
-        )
-
     def _processes(self) -> LocalProcesses:
         """Return other processes, which find in the cache what this one compiles first."""
         from sdpbb.runtime.jit import clock_stopped_by_compiler
@@ -282,18 +249,14 @@ class Study(Generic[Job]):
 
     def _outcome(self, task: Task) -> Outcome:
         if task.is_overdue:
-            return Outcome(
-                failure=Failure.TIMED_OUT,
-                message=f"did not end within {GRACE:g} s after its time limit of "
-                f"{task.seconds:g} s, and was killed",
-                attempts=task.n_attempts,
-            )
-        if task.is_lost:
+            late = f"did not end within {GRACE:g} s after its time limit of {task.seconds:g} s"
+            outcome = _failed(Failure.TIMED_OUT, f"{late}, and was killed")
+        elif task.is_lost:
             first, again = task.deaths
             times = ", both times" if first == again else f"; on retry: {again}"
-            message = f"worker process {first}{times}"
-            return Outcome(failure=Failure.CRASHED, message=message, attempts=task.n_attempts)
-        outcome: Outcome = task.value
+            outcome = _failed(Failure.CRASHED, f"worker process {first}{times}")
+        else:
+            outcome = task.value
         return replace(outcome, attempts=task.n_attempts)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import fnmatch
-import io
 import math
 import os
 import threading
@@ -209,19 +207,6 @@ class SweepReport(Report, Tabular):
         others = values_of(self, "left", "interrupted", "seconds", "origin.row_names")
         return {"sweep": rows} | others
 
-    def labels_csv(self) -> str:
-        """Return the labels of all k: a row for each point, with its name, a column for each k.
-
-        The separator is that of the file of points.
-        """
-        found = {e.k: e.partition.labels for e in self.entries if e.partition is not None}
-        text = io.StringIO()
-        writer = csv.writer(text, delimiter=self.origin.separator or ",", lineterminator="\n")
-        writer.writerow([self.origin.index_name or "id", *(f"k={k}" for k in found)])
-        for row, labels in enumerate(zip(*found.values(), strict=True)):
-            writer.writerow([self.origin.row(row), *map(int, labels)])
-        return text.getvalue()
-
     def document(self) -> Document:
         """Return a row for each k with what is proven, and what the figures say."""
         n_proven = sum(entry.is_settled for entry in self.entries)
@@ -323,7 +308,6 @@ def sweep(
         parameters,
         executor,
         time_limit_each=time_limit_each,
-        name_of=lambda k: f"k = {k}",
     )
     run = _Sweep(instance, wanted, parameters, folder, certificates, observer, on_entry)
     run.prepare_folder(resume)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.questions.batch.folder import BatchFolder, open_folder
 from sdpbb.questions.batch.manifest import BatchError
+from sdpbb.questions.batch.outcome import BatchFolder, open_folder
 from tests.batch.rows import row
 
 ROWS = [row(name="a"), row(name="b", gap=None), row(name="c", message="ä\n")]

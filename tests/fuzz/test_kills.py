@@ -46,7 +46,7 @@ SCRIPT = """
 import os
 import signal
 
-import sdpbb.questions.batch.folder as batch_folder
+import sdpbb.questions.batch.outcome as batch_folder
 import sdpbb.run.checkpoint
 import sdpbb.runtime.files
 import sdpbb.search.loop

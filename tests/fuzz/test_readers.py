@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
-from sdpbb.questions.batch.folder import open_folder
 from sdpbb.questions.batch.manifest import read_manifest
+from sdpbb.questions.batch.outcome import open_folder
 from sdpbb.run.checkpoint import read_checkpoint
 from tests.fuzz import valid_files as files
 from tests.fuzz.mutations import mutate, reseal

@@ -5,8 +5,14 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_clusters
-from sdpbb.plots.clusters import MOST_NAMED, MOST_PAIRS, look_of, plane_of, principal_components
-from sdpbb.plots.style import RED
+from sdpbb.plots.pictures import (
+    MOST_NAMED,
+    MOST_PAIRS,
+    RED,
+    look_of,
+    plane_of,
+    principal_components,
+)
 from sdpbb.problem import Instance, Partition
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -130,6 +130,13 @@ def test_without_time_nothing_is_begun(study, tmp_path, monkeypatch):
     assert "the time was over" in ended.text
 
 
+@pytest.mark.parametrize("study", [batch, sweep], ids=KINDS[:2])
+def test_after_an_interrupt_nothing_is_begun(study, tmp_path, monkeypatch):
+    stop = threading.Event()
+    stop.set()
+    assert study(tmp_path, None, lambda: None, monkeypatch, interrupt=stop)[:3] == (0, 3, True)
+
+
 def test_the_run_with_less_constraints_begins_from_the_best_clustering(monkeypatch):
     starts = []
 

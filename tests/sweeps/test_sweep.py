@@ -142,7 +142,6 @@ def test_rows_of_a_swept_frame_have_names(tmp_path):
     frame = pandas.DataFrame({"x": [0.0, 1.0, 9.0, 10.0]}, index=list("abcd"))
     asked = {"cannot_link": [("a", "b")], "folder": tmp_path / "sweep"}
     report = sdpbb.sweep(frame, [2, 3], **asked)
-    assert report.labels_csv().splitlines()[1] == "a,0,0"
     assert report[2].sizes == (3, 1)
     again = sdpbb.sweep(frame, [2, 3], resume=True, **asked)
     for each in (report, again):

@@ -12,8 +12,8 @@ from sdpbb.errors import ParameterError
 from sdpbb.runtime.version import installed_version
 
 MODULES = {
-    "resume": "solve",
-    **dict.fromkeys(("price", "certainty", "sweep"), "studies"),
+    **dict.fromkeys(("resume", "gap"), "solve"),
+    **dict.fromkeys(("price", "certainty", "sweep", "check", "suggest"), "questions"),
     "parameters": "doctor",
 }
 """Modules of commands that are not in a module of their own name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
@@ -16,9 +16,6 @@ from sdpbb.runtime.interruption import finish_on_signal
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import counted
 from sdpbb.runtime.version import installed_version
-
-if TYPE_CHECKING:
-    from sdpbb.questions.study import StudyEvent
 
 Manifest = Annotated[
     str,
@@ -37,15 +34,6 @@ Folder = Annotated[
         metavar="DIR",
         help="Folder for the results: results.jsonl (one row at the end of each instance), "
         "results.csv, labels/NAME.csv, certificates/NAME.cert.",
-    ),
-]
-ParametersFile = Annotated[
-    str | None,
-    options.option(
-        "--parameters",
-        metavar="FILE",
-        help="TOML file with parameters for every instance, as 'sdpbb parameters --toml' prints "
-        "them; workers, dask and mpi are ignored. MANIFEST and other options take precedence.",
     ),
 ]
 
@@ -67,7 +55,7 @@ def batch(
     out: Folder,
     own: BatchOptions = BatchOptions(),
     engine: JobOptions = JobOptions(),
-    parameters_file: ParametersFile = None,
+    parameters_file: options.ParametersFile = None,
     outputs: PageOutputs = PageOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
@@ -81,7 +69,6 @@ def batch(
     from sdpbb.questions.batch.batch import FILES, run_batch
     from sdpbb.questions.batch.manifest import read_manifest
     from sdpbb.run.report import COMPILING
-    from sdpbb.search.events import Compiling
 
     parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
     results = [os.path.join(out, name) for name in FILES]
@@ -92,9 +79,6 @@ def batch(
     log = ForgivingStream("stderr" if outputs.use_stdout else "stdout", None)
     current = Running(threading.Event(), log, quiet)
 
-    def observe(event: StudyEvent) -> None:
-        current.tell(COMPILING if isinstance(event, Compiling) else str(event))
-
     amounts = f"{counted(len(jobs), 'instance')}, {counted(parameters.workers, 'worker')}"
     current.tell(f"sdpbb {installed_version()}: batch of {amounts}")
     with finish_on_signal(current.interrupt):
@@ -102,7 +86,7 @@ def batch(
             jobs,
             out,
             parameters,
-            observe,
+            lambda compiling: current.tell(COMPILING),
             current.interrupt,
             on_row=lambda row, left: current.tell(f"{row}; {left} to go"),
         )

@@ -18,13 +18,12 @@ from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import LabelOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
-from sdpbb.runtime.document import Document, Facts
+from sdpbb.runtime.document import Document
 from sdpbb.runtime.results import Reported, values_of
 from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 
 heuristic = App("heuristic", group_parameters=options.OPTIONS, version_flags=[])
@@ -58,15 +57,6 @@ def run(
             help="Set a parameter of the method, such as n_starts=10.",
         ),
     ] = None,
-    truth: Annotated[
-        str | None,
-        options.option(
-            metavar="FILE",
-            help="True labels, one per line or in a table: print the adjusted Rand index and the "
-            "normalised mutual information.",
-        ),
-    ] = None,
-    column: options.LabelsColumn = None,
     outputs: LabelOutputs = LabelOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
@@ -78,9 +68,8 @@ def run(
     check_method(method)
     if seed < 0:
         raise ParameterError(f"seed = {seed}: expected an integer >= 0")
-    outputs.check([data, inputs.constraints, truth])
+    outputs.check([data, inputs.constraints])
     instance = inputs.read(data, quiet)
-    true = inputs.labels(instance, truth, column)
     # The compiler is imported last: what is wrong with the input is told without the wait.
     parameters = _parameters(method, option or [], time_limit)
     from threadpoolctl import threadpool_limits
@@ -111,7 +100,6 @@ def run(
         report = HeuristicReport(
             instance,
             result,
-            measures_of(result, true),
             {name: known.default for name, known in method_parameters(method).items()}
             | {**parameters},
             installed_version(),
@@ -120,15 +108,6 @@ def run(
         files = outputs.labelling(result.labels, instance.origin, quiet)
         outputs.write(report, *files, outputs.page(report.document))
     return heuristic_exit_code(result)
-
-
-def measures_of(result: HeuristicResult, truth: NDArray[np.intp] | None) -> dict[str, float]:
-    """Return the measures of the clustering by name, if there is one and true labels (n,)."""
-    from heuristics import measures
-
-    if result.labels is None or truth is None:
-        return {}
-    return {name: getattr(measures, name)(truth, result.labels) for name in _MEASURES}
 
 
 def _parameters(method: str, given: list[str], time_limit: float | None) -> dict[str, Any]:
@@ -172,36 +151,20 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
 
 
-_MEASURES = {
-    "adjusted_rand_index": ("Adjusted Rand index", "{:.4f}"),
-    "normalised_mutual_information": ("Mutual information", "{:.4f} (normalised)"),
-}
-"""Measures of `heuristics.measures`, their names and how they are shown."""
-
-
 @dataclass(frozen=True)
 class HeuristicReport(Reported):
-    """A result with what belongs to it.
-
-    measures : by name
-    parameters : of the method
-    """
+    """A result with the parameters of its method."""
 
     instance: Instance
     result: HeuristicResult
-    measures: Mapping[str, float]
     parameters: Mapping[str, Any]
     version: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; numbers that are not finite become None."""
-        own = values_of(self, "measures", "parameters", "version")
+        own = values_of(self, "parameters", "version")
         return values_of(self, "instance:instance.name") | self.result.to_dict() | own
 
     def document(self) -> Document:
-        """The document of the result, with the measures."""
-        found, rows = self.result.document(), []
-        for name, value in self.measures.items():
-            label, form = _MEASURES[name]
-            rows.append((label, form.format(value)))
-        return replace(found, parts=[*found.parts, Facts(rows)], name=self.instance.name)
+        """The document of the result, with the name of the instance."""
+        return replace(self.result.document(), name=self.instance.name)

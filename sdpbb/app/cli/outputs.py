@@ -79,9 +79,8 @@ class Outputs:
             problems.append(None if path == STDOUT else output_problem(path))
         if checkpoint == STDOUT:
             raise ParameterError(f"--checkpoint {STDOUT}: expected the name of a file")
-        if resumed is not None and os.path.realpath(checkpoint or resumed) == os.path.realpath(
-            resumed
-        ):
+        kept = checkpoint or resumed
+        if kept and resumed and os.path.realpath(kept) == os.path.realpath(resumed):
             problems.append(output_problem(resumed))
         elif checkpoint is not None:
             _register(checkpoint, seen)
@@ -137,7 +136,7 @@ class PageOutputs(Outputs):
 
     def check(self, *files: Any, **named: Any) -> None:
         if self.html is not None:
-            from sdpbb.plots.style import require_matplotlib
+            from sdpbb.plots.pictures import require_matplotlib
 
             require_matplotlib()
         super().check(*files, **named)
@@ -226,14 +225,12 @@ class TableOutputs(PageOutputs):
         str | None, options.output(help="Write the table as CSV; '-' as for --json.")
     ] = None
 
-    def others(self, report: Any) -> list[Content]:
-        """Return further files of a report."""
-        return []
-
-    def write_report(self, report: Any, document: Document, name: str = "") -> None:
+    def write_report(
+        self, report: Any, document: Document, *others: Content, name: str = ""
+    ) -> None:
         """Write a report: its table, further files, and its page; name as for `page`."""
         table, page = (self.csv, report.to_csv), self.page(lambda: document, name)
-        self.write(report, table, *self.others(report), page)
+        self.write(report, table, *others, page)
 
 
 def _register(path: str, seen: dict[str, str]) -> None:

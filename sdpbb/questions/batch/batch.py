@@ -14,15 +14,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.errors import InstanceWarning, ParameterError
-from sdpbb.questions.batch.folder import RESULTS, BatchFolder, open_folder
 from sdpbb.questions.batch.manifest import Job, read_manifest
-from sdpbb.questions.batch.outcome import BatchResult, Row
-from sdpbb.questions.study import Outcome, Study, StudyEvent, solved
+from sdpbb.questions.batch.outcome import RESULTS, BatchFolder, BatchResult, Row, open_folder
+from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors.memory import within_free_memory
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.version import installed_version
+from sdpbb.search.events import Compiling
 
 if TYPE_CHECKING:
     from sdpbb.search.result import Result
@@ -67,7 +67,7 @@ def run_batch(
     jobs: FilePath | Iterable[Job],
     folder: FilePath,
     parameters: BatchParameters | None = None,
-    observer: Callable[[StudyEvent], None] = lambda event: None,
+    observer: Callable[[Compiling], None] = lambda event: None,
     interrupt: threading.Event | None = None,
     executor: Executor | None = None,
     *,
@@ -87,7 +87,7 @@ def run_batch(
         `labels/NAME.csv` for each clustering, and `certificates/NAME.cert` for each run that is to
         leave a proof
     parameters : how it is done
-    observer : receives what happens to workers (`sdpbb.questions.study.StudyEvent`)
+    observer : hears that kernels are compiled, once per machine and version
     interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
         is running then, which do not settle their jobs
     executor : any `concurrent.futures.Executor`, each worker of which solves one instance at a
@@ -119,7 +119,6 @@ def run_batch(
         SolverParameters(workers=parameters.workers),
         executor,
         time_limit_each=lambda job: job.parameters.time_limit,
-        name_of=lambda job: job.name,
         reads_files=True,
         observer=observer,
     )

@@ -1,11 +1,15 @@
+"""Curves: bounds over time and costs of a sweep, on whichever axes."""
+
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from sdpbb.errors import ParameterError
-from sdpbb.plots import plot_bounds
-from sdpbb.plots.curves import LONGER
+from sdpbb.plots import plot_bounds, plot_sweep
+from sdpbb.plots.pictures import LONGER, add_legend, as_label, svg
 from sdpbb.search.trace import ProgressPoint, Trace
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -99,3 +103,58 @@ def test_runs_without_a_course_can_be_drawn(points):
 def test_without_points_there_is_nothing_to_draw():
     with pytest.raises(ParameterError, match="ended before it had bounds"):
         plot_bounds(Trace())
+
+
+def test_given_axes_are_drawn_on():
+    from matplotlib.figure import Figure
+
+    one, other = Figure().subplots(1, 2)
+    assert plot_bounds(TRACE, ax=other) is other
+    assert not one.has_data()
+
+
+def test_pyplot_is_not_touched():
+    code = (
+        "import sys\n"
+        "from sdpbb.plots import plot_bounds\n"
+        "from sdpbb.search.trace import ProgressPoint, Trace\n"
+        "trace = Trace()\n"
+        "trace.points = [ProgressPoint(1.0, 2.0, 3.0, 1, 1)]\n"
+        "plot_bounds(trace).figure.canvas.draw()\n"
+        "assert 'matplotlib.figure' in sys.modules\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_any_text_can_be_a_label():
+    ax = plot_bounds(TRACE)
+    for text in ("$x_$ and $", "_hidden", "a\nb"):
+        ax.plot([0.0], [80.0], label=as_label(text))
+    add_legend(ax)
+    drawn = svg(ax).decode()
+    for shown in ("$x_$ and $", "_hidden", "'a\\nb'"):
+        assert shown in drawn
+
+
+ROWS = [
+    {"k": 1, "objective": None, "lower_bound": None},
+    {"k": 2, "objective": 9.0, "lower_bound": 7.0},
+    {"k": 3, "objective": 4.0, "lower_bound": 4.0},
+]
+
+
+def test_costs_and_their_intervals():
+    ax = plot_sweep(ROWS)
+    (line,) = ax.lines
+    assert line.get_xydata().tolist() == [[2.0, 9.0], [3.0, 4.0]]
+    (bars,) = ax.collections
+    assert [segment.tolist() for segment in bars.get_segments()] == [
+        [[2.0, 7.0], [2.0, 9.0]],
+        [[3.0, 4.0], [3.0, 4.0]],
+    ]
+
+
+def test_without_a_clustering():
+    with pytest.raises(ParameterError, match="no k has a clustering"):
+        plot_sweep(ROWS[:1])

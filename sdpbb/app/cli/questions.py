@@ -1,20 +1,28 @@
-"""The commands `sdpbb price`, `sdpbb certainty` and `sdpbb sweep`: many runs, and one table."""
+"""The commands on questions about an instance: price, certainty, sweep, check and suggest."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, StudyFile, StudyOptions, engine_options
-from sdpbb.app.cli.exits import ExitCode, study_exit_code
+from sdpbb.app.cli.exits import ExitCode, fail, say, study_exit_code
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import STDOUT, Content, Running, TableOutputs, import_engine, running
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.app.cli.outputs import (
+    PageOutputs,
+    Running,
+    TableOutputs,
+    check_certificate,
+    import_engine,
+    running,
+)
+from sdpbb.errors import CertificateError, InstanceError, ParameterError
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
@@ -148,28 +156,6 @@ class SweptInputs(InstanceOptions):
     of_several_k = True
 
 
-@options.grouped
-class SweepOutputs(TableOutputs):
-    """Output files: tables, and labels of every k."""
-
-    labels: Annotated[
-        str | None,
-        options.output(
-            help="Write the labels of every k as CSV: a row for each point, a column for each k. "
-            "'-' as for --json."
-        ),
-    ] = None
-
-    def others(self, report: Any) -> list[Content]:
-        from sdpbb.problem.files.labels import encoded
-
-        def content() -> str | bytes:
-            text: str = report.labels_csv()
-            return text if self.labels == STDOUT else encoded(text, report.origin)
-
-        return [(self.labels, content)]
-
-
 def sweep(
     data: options.Data,
     /,
@@ -197,7 +183,7 @@ def sweep(
     certificates: Annotated[
         bool, options.flag(help="Write a proof of each k into the folder, for 'sdpbb verify'.")
     ] = False,
-    outputs: SweepOutputs = SweepOutputs(),
+    outputs: TableOutputs = TableOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
@@ -251,7 +237,7 @@ def _tell_and_write(
 
     document = report.document(*top)
     current.tell(f"\n{plain_text(document)}")
-    outputs.write_report(report, document, name)
+    outputs.write_report(report, document, name=name)
 
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:
@@ -270,3 +256,133 @@ def _chosen(instance: Instance, only: str) -> list[Statement]:
             )
         chosen += there
     return chosen
+
+
+@options.grouped
+class CheckOutputs(PageOutputs):
+    """Output files of a check."""
+
+    certificate: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Write a proof that the constraints are contradictory, for 'sdpbb verify'. "
+            "Without a contradiction, no file is written.",
+        ),
+    ] = None
+
+
+def check(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    time_limit: Annotated[
+        float, options.option(metavar="S", help="Stop after S seconds and report what is known.")
+    ] = 60.0,
+    outputs: CheckOutputs = CheckOutputs(),
+    quiet: options.Quiet = False,
+) -> ExitCode:
+    """Check whether the constraints are consistent, and what they imply, without optimising.
+
+    If they are contradictory, name a few constraints that already contradict each other. At least
+    one of these is wrong.
+    """
+    check_certificate(outputs.certificate)
+    outputs.check([data, inputs.constraints])
+    instance = inputs.read(data, quiet)
+
+    from sdpbb.questions.check import ConstraintReport, check_constraints
+
+    problem, certificate = None, outputs.certificate
+    try:
+        report = check_constraints(instance, time_limit, certificate)
+    except CertificateError as error:
+        if not isinstance(error.result, ConstraintReport):
+            raise
+        problem, report = str(error), error.result
+    if problem is None and certificate is not None and report.is_feasible is not False:
+        can = "are consistent" if report.is_feasible else "may be consistent"
+        problem = f"{shown_path(certificate)}: not written, as the constraints {can}"
+    if not quiet:
+        outputs.tell(str(report))
+    outputs.write(report, outputs.page(report.document))
+    if problem is not None:
+        say(problem)
+    if report.is_feasible is None:
+        return ExitCode.LIMIT_WITHOUT_CLUSTERING
+    return ExitCode.FOUND if report.is_feasible else ExitCode.INFEASIBLE
+
+
+@options.grouped
+class SuggestOutputs(TableOutputs):
+    """Output files: a file of constraints to fill in, and tables."""
+
+    out: Annotated[
+        str | None,
+        options.output(
+            metavar="FILE",
+            help="Write a file to fill in. Of pairs, lines '?? i j' with the reason: replace ?? by "
+            "ML or CL. Of classes, a CSV for --known-classes. '-' as for --json.",
+        ),
+    ] = None
+
+
+def suggest(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    q: Annotated[
+        int, options.option("-q", "--queries", metavar="N", help="Number of questions.")
+    ] = 10,
+    ask: Annotated[
+        Literal["pairs", "classes"],
+        options.option(
+            help="What to ask: whether two rows belong together, or of which class a row is."
+        ),
+    ] = "pairs",
+    clustering: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            default="from a quick search",
+            help="Labels of the clustering to ask about, such as a proven one, one per line.",
+        ),
+    ] = None,
+    column: options.LabelsColumn = None,
+    seed: options.Seed = 0,
+    time_limit: Annotated[
+        float | None,
+        options.option(metavar="S", help="Time limit of the search."),
+    ] = None,
+    outputs: SuggestOutputs = SuggestOutputs(),
+    quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False,
+) -> ExitCode:
+    """Suggest the pairs, or rows, to ask an expert about next: those whose answers help most.
+
+    Answers are must-links (ML) and cannot-links (CL), or known classes, of the next run. Pairs
+    whose answers follow from the constraints, or from other suggested pairs, are left out.
+    """
+    outputs.check([data, inputs.constraints, clustering])
+    instance = inputs.read(data, quiet)
+    labels = inputs.labels(instance, clustering, column)
+    import_engine()
+    from sdpbb.questions.query_strategy import NoClusteringToAskAbout
+    from sdpbb.questions.suggest import suggest_queries
+
+    try:
+        report = suggest_queries(
+            instance,
+            q,
+            ask=ask,
+            clustering=labels,
+            seed=seed,
+            time_limit=math.inf if time_limit is None else time_limit,
+        )
+    except NoClusteringToAskAbout as error:
+        fail(ExitCode.INFEASIBLE, str(error))
+    if not quiet:
+        outputs.tell(str(report))
+    outputs.write_report(report, report.document(), (outputs.out, report.form))
+    return ExitCode.FOUND

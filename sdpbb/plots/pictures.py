@@ -1,29 +1,136 @@
-"""Clusterings on a plane: with their constraints, or by the certainty of their points."""
+"""Pictures of clusterings on a plane, of the bounds of a run over time, and of a sweep."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.errors import ParameterError
-from sdpbb.plots.style import (
-    COLOURS,
-    INK,
-    MARKERS,
-    MORE_COLOURS,
-    PAPER,
-    RED,
-    add_legend,
-    as_label,
-    axes_or_new,
-    finish,
-)
+from sdpbb.errors import BackendUnavailable, ParameterError
 from sdpbb.problem import Instance, Partition
+from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.values import shortened
+from sdpbb.runtime.version import install_command
+from sdpbb.search.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# Text and axes, what is less important, lines behind everything, the ground.
+INK, PALE, RULE, PAPER = "#1b2430", "#7d8794", "#d9dee4", "#fefefe"
+# Told apart by all kinds of colour vision: M. Okabe, K. Ito, Color Universal Design (2008); without
+# black, with a darker yellow that can be seen on white, and, as their vermilion is called orange by
+# many, the red of P. Tol's "vibrant" scheme.
+BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#cc3311",
+    "#b8a800",
+)
+# Six more, of P. Tol's "muted" scheme, for as many clusters again.
+INDIGO, WINE, TEAL, ROSE, OLIVE, VIOLET = (
+    "#332288",
+    "#882255",
+    "#44aa99",
+    "#cc6677",
+    "#7f7f26",
+    "#aa4499",
+)
+COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW)
+MORE_COLOURS = (*COLOURS, INDIGO, ROSE, TEAL, WINE, OLIVE, VIOLET)
+MARKERS = ("o", "s", "^", "D", "v", "p", "h")
+# Letters of a name that a picture has room for.
+LONGEST_LABEL = 40
+# Of figures of their own, in inches; of those of clusterings.
+SIZE, PLANE_SIZE = (7.2, 4.4), (8.2, 5.0)
+# Dots per inch of the points that are stored as an image.
+DPI = 200
+
+
+def require_matplotlib() -> None:
+    """Load matplotlib.
+
+    Raises
+    ------
+    BackendUnavailable
+        If it is not installed.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise BackendUnavailable(
+            "pictures need matplotlib, which is not installed; install it with "
+            f"{install_command('plot')}",
+            extra="plot",
+        ) from None
+
+
+def axes_or_new(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
+    """Return ax, or the axes of a new figure of this size in inches.
+
+    Raises
+    ------
+    BackendUnavailable
+        If matplotlib is not installed.
+    """
+    require_matplotlib()
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=size, layout="constrained", facecolor=PAPER).add_subplot()
+    ax.set_facecolor("none")
+    return ax
+
+
+def finish(ax: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
+    """Style the frame, the ticks and the colour of the text.
+
+    grid : "x", "y" or "both" for lines behind the picture
+    """
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(PALE)
+    ax.tick_params(colors=INK, which="both", labelsize=9)
+    for label in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        label.set_color(INK)
+    if grid is not None:
+        ax.grid(axis=grid, color=RULE, linewidth=0.8)
+        ax.set_axisbelow(True)
+
+
+def add_legend(ax: Axes, outside: bool = False, **options: Any) -> None:
+    """Add a legend without a frame around it, beside the axes if outside."""
+    if outside:
+        options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    ax.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
+
+
+def as_label(text: str) -> str:
+    """Return text that a picture shows as it is: neither as mathematics, nor not at all.
+
+    Long ones are shortened in the middle.
+    """
+    label = shortened(shown_path(text), LONGEST_LABEL).replace("$", r"\$")
+    return f" {label}" if label.startswith("_") else label
+
+
+def svg(ax: Axes) -> bytes:
+    """Return the figure of the axes as SVG without a ground, the same bytes for the same figure."""
+    from matplotlib import rc_context
+
+    figure: Any = ax.figure
+    buffer = io.BytesIO()
+    with rc_context({"svg.hashsalt": "sdpbb", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", dpi=DPI, metadata={"Date": None}, transparent=True)
+    return buffer.getvalue()
+
 
 # Pairs of a kind that are drawn at most; the violated ones first.
 MOST_PAIRS = 2_000
@@ -33,7 +140,6 @@ MOST_NAMED = 14
 MOST_DRAWN_POINTS = 5_000
 # Points are outlined, which keeps neighbours apart, unless there are more.
 MOST_OUTLINED = 1_000
-SIZE = (8.2, 5.0)
 DASHES = (0, (3, 2))
 # Area of the marker of an anchor.
 ANCHOR = 110.0
@@ -180,7 +286,7 @@ def _plane_axes(
     instance: Instance, labels: NDArray[np.intp], ax: Axes | None
 ) -> tuple[Axes, NDArray[np.float64]]:
     """Return ax, or new axes, for the points in a plane, and their places (n, 2)."""
-    (places, names), ax = plane_of(instance, labels), axes_or_new(ax, SIZE)
+    (places, names), ax = plane_of(instance, labels), axes_or_new(ax, PLANE_SIZE)
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1])
     ax.margins(0.05)
@@ -233,3 +339,99 @@ def _draw_points(
     }
     look_and_text: dict[str, Any] = {"c": colour, "marker": marker, "label": text or None}
     ax.scatter(places[:, 0], places[:, 1], **look_and_text, **usual | other)
+
+
+# The curves are drawn on to this multiple of the run's time, so that those of a run that ended with
+# its first bound can be seen.
+LONGER = 1.05
+# Bounds below this share of the best cost, and costs above this multiple, are let go out of view.
+LOW, HIGH = 0.5, 1.5
+FOUND = "Best clustering found"
+
+
+def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
+    """Plot the incumbent's cost and the proven lower bound as steps over the seconds of the run.
+
+    The gap between them is shaded; a dot marks each new incumbent. What holds at the end of the run
+    is drawn on a little. Bounds far below the best cost, and costs far above, are out of view.
+
+    Raises
+    ------
+    ParameterError
+        If the trace has no points: the run ended before it had a bound.
+    BackendUnavailable
+        Without matplotlib.
+    """
+    if not trace.points:
+        raise ParameterError("the run ended before it had bounds: there is nothing to draw")
+    ax = axes_or_new(ax)
+    rows = [(point.seconds, point.lower, point.upper) for point in trace.points]
+    rows.append((LONGER * rows[-1][0] or 1.0, *rows[-1][1:]))
+    seconds, lower, upper = np.array(rows).T
+    is_new = np.append(True, upper[1:] < np.minimum.accumulate(upper)[:-1]) & np.isfinite(upper)
+    lower, upper = (np.where(np.isfinite(bound), bound, np.nan) for bound in (lower, upper))
+    shade: dict[str, Any] = {"step": "post", "color": BLUE, "alpha": 0.14, "linewidth": 0}
+    ax.fill_between(seconds, lower, upper, label="Gap", **shade)
+    for bound, colour, text in ((upper, RED, FOUND), (lower, BLUE, "Proven lower bound")):
+        ax.step(seconds, bound, where="post", color=colour, linewidth=1.8, label=text)
+    ax.plot(seconds[is_new], upper[is_new], "o", color=RED, markersize=4)
+    ax.set_xlabel("Time (s)")
+    ax.set_ylabel("Sum of squares")
+    ax.set_xlim(left=0.0)
+    ax.set_ylim(*_view(lower, upper))
+    ax.ticklabel_format(axis="y", useOffset=False)
+    finish(ax, grid="y")
+    add_legend(ax)
+    return ax
+
+
+def _view(
+    lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> tuple[float | None, float | None]:
+    """Return the shown part of the vertical axis; None where matplotlib may choose."""
+    if np.isnan(upper).all() or np.isnan(lower).all():
+        return None, None
+    best = float(np.nanmin(upper))
+    shown = [*lower[lower >= LOW * best], *upper[upper <= HIGH * best]]
+    margin = 0.06 * (max(shown) - min(shown))
+    if margin <= 1e-9 * best:  # the bounds met at once
+        return None, None
+    return min(shown) - margin, max(shown) + margin
+
+
+def plot_sweep(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
+    """Plot the least cost at each number of clusters.
+
+    The interval that is proven to hold it is a bar from the lower bound to the cost of the
+    clustering found, which cannot be seen where they meet.
+
+    rows : of `SweepReport.to_rows()`
+
+    Raises
+    ------
+    ParameterError
+        If no k has a clustering.
+    BackendUnavailable
+        Without matplotlib.
+    """
+    found = [row for row in rows if row["objective"] is not None]
+    if not found:
+        raise ParameterError("no k has a clustering: there is nothing to draw")
+    ax = axes_or_new(ax)
+    from matplotlib.ticker import MaxNLocator
+
+    k = np.array([row["k"] for row in found])
+    cost = np.array([row["objective"] for row in found], np.float64)
+    bound = np.array([row["lower_bound"] or 0.0 for row in found], np.float64)
+    bound = np.minimum(bound, cost)
+    ax.vlines(k, bound, cost, color=BLUE, linewidth=4.0, alpha=0.45, label="Proven interval")
+    ax.plot(k, cost, "o-", color=RED, markersize=4.5, linewidth=1.4, label=FOUND)
+    ax.set_xlabel("Number of clusters k")
+    ax.set_ylabel("Cost")
+    ax.set_ylim(bottom=0.0)
+    ax.ticklabel_format(axis="y", useOffset=False)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    ax.set_xlim(k.min() - 0.5, k.max() + 0.5)
+    finish(ax, grid="y")
+    add_legend(ax, loc="upper right")
+    return ax
