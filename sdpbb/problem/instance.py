@@ -235,10 +235,6 @@ class Instance(Constructors, ConstraintForms, Shown):
         points, weights = in_mean_units(self.points, self.weights)
         return frozen(points), frozen(weights)
 
-    def without_soft_pairs(self) -> Instance:
-        """Return the instance without its soft must-links and cannot-links."""
-        return replace(self, soft_must_link=SoftPairs(), soft_cannot_link=SoftPairs())
-
     def in_pairs_and_sizes(self) -> Instance:
         """Return the instance with cannot-links and max_size instead of constraints on clusters.
 

@@ -333,7 +333,7 @@ class SoftViolations:
         apart, together = partition.soft_violations(instance)
         penalty = partition.penalty(instance)
         return cls(
-            partition.cost(instance.without_soft_pairs()),
+            partition.sum_of_squares(instance.points, instance.weights),
             penalty,
             _triples(instance.soft_must_link, apart.tolist()),
             _triples(instance.soft_cannot_link, together.tolist()),

@@ -182,10 +182,6 @@ class Catalogue:
         """Return the number of the first must-link of two points, which there must be."""
         return _first(self.must_link, i, j)
 
-    def cannot_link_number(self, i: int, j: int) -> int:
-        """Return the number of the first cannot-link of two points, which there must be."""
-        return len(self.must_link) + _first(self.cannot_link, i, j)
-
     def statement(self, number: int) -> Statement:
         """Return the constraint of this number, in the user's words."""
         instance, origin = self.instance, self.instance.origin
