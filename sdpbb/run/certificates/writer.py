@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from sdpbb.checker.kernel import archive
 from sdpbb.checker.kernel.arithmetic import sum_down
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import LOG, lines
-from sdpbb.checker.kernel.evidence import Evidence, Scatter
+from sdpbb.checker.kernel.evidence import Scatter
 from sdpbb.checker.kernel.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
@@ -156,12 +156,12 @@ class LogBuilder:
         self.steps: list[list[Any]] = []
         self.arrays: list[tuple[str, NDArray[Any]]] = []
 
-    def add(self, step: Step) -> None:
-        """Add a step with its arrays."""
-        words, arrays = step
-        self.steps.append(words)
-        number = len(self.steps)
-        self.arrays += [(f"{number}.{name}", array) for name, array in arrays.items()]
+    def add(self, *steps: Step) -> None:
+        """Add steps with their arrays."""
+        for words, arrays in steps:
+            self.steps.append(words)
+            number = len(self.steps)
+            self.arrays += [(f"{number}.{name}", array) for name, array in arrays.items()]
 
     def add_tree(self, proof: Proof, root: Blocks, equal: NDArray[np.integer]) -> None:
         """Add the nodes that the bound of a proof needs, each before those below it.
@@ -171,91 +171,69 @@ class LogBuilder:
         if len(equal) and root.contradiction is None:
             self.add((["equal"], {"pairs": equal.astype(np.int32)}))
             root = root.linked(equal.astype(np.int64))
-        tree = _Tree(self, proof)
-        waiting = [(proof.nodes[0], root)]
+        target, waiting = proof.lower, [(proof.nodes[0], root)]
         while waiting:
-            waiting += tree.write(*waiting.pop())
-
-
-class _Tree:
-    """Nodes of a proof, on their way to a log."""
-
-    def __init__(self, log: LogBuilder, proof: Proof) -> None:
-        self._log, self._proof = log, proof
-        self._target = proof.lower
-
-    def write(self, node: ProofNode, blocks: Blocks) -> list[tuple[ProofNode, Blocks]]:
-        """Write a node; return the nodes that it is split into, the one that is next last."""
-        while True:
-            blocks, is_ended = self._write_steps(node, blocks)
-            if is_ended:
-                return []
+            node, blocks = waiting.pop()
+            left = self._add_steps(node, blocks, target)
+            if left is None:
+                continue
             assert node.end is not None
-            together, apart = (self._proof.nodes[at] for at in (node.end.together, node.end.apart))
+            together, apart = (proof.nodes[at] for at in (node.end.together, node.end.apart))
             i, j = node.end.pair
-            if blocks.are_undecided(i, j):
-                self._log.add((["split", int(i), int(j)], {}))
+            if left.are_undecided(i, j):
+                self.add((["split", int(i), int(j)], {}))
                 pair = np.array([[i, j]])
-                return [(apart, blocks.separated(pair)), (together, blocks.linked(pair))]
-            # Pairs fixed just before have decided it: what is left is the node itself.
-            node = together if blocks.block_of[i] == blocks.block_of[j] else apart
+                waiting += [(apart, left.separated(pair)), (together, left.linked(pair))]
+            else:  # pairs fixed just before have decided it: what is left is the node itself
+                same = left.block_of[i] == left.block_of[j]
+                waiting.append((together if same else apart, left))
 
-    def _write_steps(self, node: ProofNode, blocks: Blocks) -> tuple[Blocks, bool]:
-        """Write the steps of a node, and its end if it is not a split.
+    def _add_steps(self, node: ProofNode, blocks: Blocks, target: float) -> Blocks | None:
+        """Add the steps of a node, and its end if it is not a split.
 
-        Return the blocks after them, and whether the node has ended.
+        Return the blocks after them, or None if the node has ended.
         """
         blocks, refutation = self._propagate(blocks)
         for step in node.steps:
             if refutation:
                 break
             if isinstance(step, FixingProof):
-                blocks, refutation = self._propagate(self._fix(step, blocks))
-            elif step.bound >= self._target:  # later steps are not needed
+                blocks, refutation = self._propagate(self._fix(step, blocks, target))
+            elif step.bound >= target:  # later steps are not needed
                 assert np.array_equal(step.blocks, blocks.block_of), "blocks that do not follow"
                 self._bound(step)
-                return blocks, True
+                return None
         if refutation or node.is_infeasible:
-            self._add_all(refutation or [infeasibility(blocks)])
-            return blocks, True
-        if node.end is None:
-            assert self._target <= 0.0
-            self._log.add((["open"], {}))
-            return blocks, True
-        return blocks, False
+            self.add(*(refutation or [infeasibility(blocks)]))
+        elif node.end is None:
+            assert target <= 0.0
+            self.add((["open"], {}))
+        else:
+            return blocks
+        return None
 
     def _propagate(self, blocks: Blocks) -> tuple[Blocks, list[Step]]:
         blocks, merges, end = propagated(blocks)
-        self._add_all(merges)
+        self.add(*merges)
         return blocks, end
 
     def _bound(self, step: BoundStep) -> None:
-        """Write the bound that a node ends with, or the prices that prove that it has none."""
-        words, arrays = _written(step.evidence)
+        """Add the bound that a node ends with, or the prices that prove that it has none."""
+        words, arrays = (Scatter() if step.evidence is None else step.evidence).written()
         if step.bound == math.inf:
-            self._log.add((["infeasible", *words], arrays))
-            return
-        self._log.add((["bound", step.bound, words], arrays))
-        self._log.add((["open"], {}))
+            self.add((["infeasible", *words], arrays))
+        else:
+            self.add((["bound", step.bound, words], arrays), (["open"], {}))
 
-    def _fix(self, step: FixingProof, blocks: Blocks) -> Blocks:
-        """Write the step that fixes pairs, below the target; return the blocks after it."""
+    def _fix(self, step: FixingProof, blocks: Blocks, target: float) -> Blocks:
+        """Add the step that fixes pairs, below the target; return the blocks after it."""
         words: list[Any] | None = None
         arrays: dict[str, NDArray[Any]] = {}
         if len(step.excluded):
             assert step.evidence is not None
-            words, arrays = _written(step.evidence)
+            words, arrays = step.evidence.written()
             arrays = arrays | {"excluded": step.excluded.astype(np.int32)}
         if len(step.far):
             arrays = arrays | {"far": step.far.astype(np.int32)}
-        self._log.add((["fix", self._target, words], arrays))
+        self.add((["fix", target, words], arrays))
         return blocks.separated(np.concatenate([step.excluded, step.far]))
-
-    def _add_all(self, steps: Iterable[Step]) -> None:
-        for step in steps:
-            self._log.add(step)
-
-
-def _written(evidence: Evidence | None) -> Step:
-    """Return evidence as a step has it; None is the scatter inside blocks."""
-    return (Scatter() if evidence is None else evidence).written()
