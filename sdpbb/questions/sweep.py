@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import numbers
 import os
@@ -21,7 +19,7 @@ from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Origin, Partition
 from sdpbb.problem.checks import OF_ONE_K
-from sdpbb.problem.files.labels import encoded
+from sdpbb.problem.files.labels import encoded, labels_csv
 from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.questions.study_folder import StudyFolder, open_folder
@@ -224,12 +222,7 @@ class SweepReport(Report, Tabular):
         The separator is that of the file of points.
         """
         found = {e.k: e.partition.labels for e in self.entries if e.partition is not None}
-        text = io.StringIO()
-        writer = csv.writer(text, delimiter=self.origin.separator or ",", lineterminator="\n")
-        writer.writerow([self.origin.index_name or "id", *(f"k={k}" for k in found)])
-        for row, labels in enumerate(zip(*found.values(), strict=True)):
-            writer.writerow([self.origin.row(row), *map(int, labels)])
-        return text.getvalue()
+        return labels_csv({f"k={k}": labels for k, labels in found.items()}, self.origin)
 
     def document(self) -> Document:
         """Return a row for each k with what is proven, and what the figures say."""

@@ -217,12 +217,10 @@ def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str |
     """Return the content of a file of labels: CSV with the names of the points, or one a line."""
     from sdpbb.problem import Origin
     from sdpbb.problem.formats import labels_file, labels_text
-    from sdpbb.search.result import row_ids
 
     if not path.lower().endswith(".csv"):
         return labels_text(labels)
-    origin = Origin() if origin is None else origin
-    return labels_file(labels, row_ids(origin, len(labels)), origin)
+    return labels_file(labels, Origin() if origin is None else origin)
 
 
 def _page(document: Document, name: str) -> str:

@@ -271,9 +271,7 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
 def _labels(result: Result) -> bytes | None:
     """Return the content of the file of labels; None without a clustering."""
     from sdpbb.problem.formats import labels_file
-    from sdpbb.search.result import row_ids
 
     if result.partition is None:
         return None
-    labels = result.partition.labels
-    return labels_file(labels, row_ids(result.origin, len(labels)), result.origin)
+    return labels_file(result.partition.labels, result.origin)
