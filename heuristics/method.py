@@ -116,7 +116,7 @@ class Heuristic(Parameters, ABC):
         k : number of clusters, of points
         seed : of all random choices: the same for the same instance and seed, unless a time limit
             cuts in
-        arguments : must_link, cannot_link, weights and the others of `Instance.from_frame`
+        arguments : must_link, cannot_link, weights and the others of `Instance.from_points`
 
         Raises
         ------

@@ -32,7 +32,7 @@ def test_labels_are_written_as_the_data_are(tmp_path, case):
     (tmp_path / "data.csv").write_bytes(data.encode(encoding))
     stated = {"encoding": "cp1252"} if encoding == "cp1252" else {}
     origin = read_points(tmp_path / "data.csv", index_column="name", **stated).origin()
-    content = labels_file(np.array([0, 0, 1]), names, origin)
+    content = labels_file(np.array([0, 0, 1]), origin)
     assert content.startswith(begins)
     with io.TextIOWrapper(io.BytesIO(content), expected, newline="") as file:
         table = list(csv.reader(file, delimiter=separator))
@@ -54,6 +54,6 @@ def test_runs_and_resumed_runs_write_labels_as_the_data_are(run, tmp_path, monke
 
 
 def test_labels_of_a_workbook_are_for_excel():
-    origin = Origin(index_name="name", separator=",")
-    content = labels_file(np.array([0, 1]), ("Anna", "Björn"), origin)
+    origin = Origin(index_name="name", separator=",", row_names=("Anna", "Björn"))
+    content = labels_file(np.array([0, 1]), origin)
     assert content == "name,cluster\nAnna,0\nBjörn,1\n".encode("utf-8-sig")

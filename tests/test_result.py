@@ -126,7 +126,7 @@ def test_labels_of_a_frame_have_its_index(kind):
         "counted": pandas.RangeIndex(4),
     }[kind]
     frame = pandas.DataFrame({"x": [0.0, 5.0, 0.1, 5.1]}, index=index)
-    result = solve(Instance.from_frame(frame, 2))
+    result = solve(Instance.from_points(frame, 2))
     assert result.labels.index.equals(index)
     shuffled = frame.sample(frac=1.0, random_state=0)
     shuffled["cluster"] = result.labels

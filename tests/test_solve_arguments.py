@@ -5,7 +5,7 @@ import pytest
 
 import sdpbb
 from sdpbb.errors import InstanceError, InstanceNote, ParameterError
-from sdpbb.problem.sources import FrameArguments
+from sdpbb.problem.sources import InstanceArguments
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.runtime.declaration import own_declarations
 
@@ -18,8 +18,8 @@ def stated(given, k=None, parameters=None, **arguments):
 
 
 def test_keywords_are_those_of_instances_and_parameters():
-    of_frames = {"must_link", "cannot_link", *FrameArguments.__annotations__}
-    expected = of_frames | own_declarations(sdpbb.SolverParameters).keys()
+    declared = own_declarations(sdpbb.SolverParameters)
+    expected = {*InstanceArguments.__annotations__, *declared}
     assert set(SolveArguments.__annotations__) == expected
 
 

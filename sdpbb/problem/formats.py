@@ -50,12 +50,11 @@ from typing import Unpack
 
 from sdpbb.problem.files.constraint_formats import (
     CONSTRAINT_FORMATS,
-    ConstraintFormat,
     constraints_text,
     read_constraints,
     write_constraints,
 )
-from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.labels import (
     labels_csv,
     labels_file,

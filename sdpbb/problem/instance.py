@@ -68,7 +68,7 @@ class Instance(Constructors, ConstraintForms, Shown):
         1e100; the points coincide or differ by 1e-100 in one coordinate at least
     k : number of clusters, 1 <= k <= n
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
-        numbers, from 0, of a data frame, too (`from_frame` takes names); None for no pairs
+        numbers, from 0, of a data frame, too (`from_points` takes names); None for no pairs
     name : what reports call the instance
     soft_must_link, soft_cannot_link : pairs that may be violated at a price: triples (i, j,
         weight) with weight >= 0 in units of the cost, or a `SoftPairs`; None: no pairs. A pair of

@@ -1,4 +1,4 @@
-"""Constructors of an instance: from files, a data frame, or points and a file of constraints."""
+"""Constructors of an instance: from files, or from points in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sdpbb.problem.cluster_constraints import (
 from sdpbb.problem.files.constraint_formats import read_constraints
 from sdpbb.problem.files.constraints import PAIRS, Constraints
 from sdpbb.problem.files.points import read_table
-from sdpbb.problem.frames import is_frame, numbered
+from sdpbb.problem.frames import numbered
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.rules import check_rows
@@ -44,9 +44,11 @@ from sdpbb.runtime.reading import (
 )
 
 
-class FrameArguments(TableArguments, total=False):
-    """Keywords of `Instance.from_frame`, which states them, but must_link and cannot_link."""
+class InstanceArguments(TableArguments, total=False):
+    """Keywords that make an `Instance` of points, besides k; see `Instance.from_points`."""
 
+    must_link: Iterable[Any] | None
+    cannot_link: Iterable[Any] | None
     soft_must_link: Iterable[Any] | None
     soft_cannot_link: Iterable[Any] | None
     cluster_constraints: Iterable[ClusterConstraint] | None
@@ -59,11 +61,8 @@ class FrameArguments(TableArguments, total=False):
     name: str
 
 
-class InstanceArguments(FrameArguments, total=False):
-    """Keywords that make an `Instance` of points, besides k; see `Instance.from_frame`."""
-
-    must_link: Iterable[Any] | None
-    cannot_link: Iterable[Any] | None
+BESIDE_A_FILE = (*TableArguments.__annotations__, "weights", "name")
+"""Keywords that say nothing about constraints, which a file may have then."""
 
 
 class Constructors:
@@ -171,25 +170,33 @@ class Constructors:
             return cls(**{**_of_table(table), **own, **stated.arguments(points, origin)})
 
     @classmethod
-    def from_frame(
+    def from_points(
         cls,
-        frame: Any,
+        points: Any,
         k: int,
-        must_link: Iterable[Any] | None = None,
-        cannot_link: Iterable[Any] | None = None,
-        **arguments: Unpack[FrameArguments],
+        constraints: FilePath | None = None,
+        *,
+        constraints_format: str | None = None,
+        one_based: bool = False,
+        encoding: str | None = None,
+        **arguments: Unpack[InstanceArguments],
     ) -> Self:
-        """Take the points, and the names of the rows, from a data frame.
+        """Take the points, and the names of the rows, from memory, and perhaps read constraints.
 
         Parameters
         ----------
-        frame : of pandas or polars; a column per feature
-        must_link, cannot_link : pairs of names of rows: of values of index_column; without it of
-            the index of a pandas frame; and of row numbers from 0 where that merely counts
-        arguments : by keyword. soft_must_link, soft_cannot_link: triples (name, name, weight),
-            weight >= 0. known_classes: (n,) classes of the rows, or the column or the file that
-            holds them; a series goes by its index, and may lack rows. weights: (n,) of the points.
-            cluster_constraints (by row numbers of the frame), min_size, max_size, sizes,
+        points : an array or a sparse matrix (n, d); a data frame of pandas or polars with a column
+            per feature; or with metric="kernel" or "squared-distances" a symmetric matrix (n, n)
+            of inner products K or squared distances D, where the cost is the sum over clusters c of
+            sum_{i in c} K_ii - sum_{i, j in c} K_ij / |c|, or of sum_{i < j in c} D_ij / |c|
+        constraints : a file, which calls rows as pairs here do
+        constraints_format, one_based, encoding : of this file, as for `from_files`
+        arguments : by keyword. must_link, cannot_link: pairs of names of rows: of values of
+            index_column; without it of the index of a pandas frame; and of row numbers from 0
+            where that merely counts. soft_must_link, soft_cannot_link: triples (name, name,
+            weight), weight >= 0. known_classes: (n,) classes of the rows, or the column or the
+            file that holds them; a series goes by its index, and may lack rows. weights: (n,) of
+            the points. cluster_constraints (by row numbers), min_size, max_size, sizes,
             min_weight, max_weight, name: as for an `Instance`. index_column, drop, weight_column,
             missing, standardize, one_hot, metric, as_points: as for `from_files`
 
@@ -198,90 +205,23 @@ class Constructors:
         TypeError
             If there is no argument of a name.
         InstanceError
-            Naming the column and row, or the argument, its position and the unknown name.
+            Naming the column and row, or the argument, its position and the unknown name; and for
+            constraints beside a file of them.
         ParameterError
             For a value that an option cannot have.
         """
-        if not is_frame(frame):
-            raise InstanceError(
-                f"frame: is of type {type(frame).__name__}; expected a data frame of pandas or "
-                "polars"
-            )
-        check_names(arguments, InstanceArguments.__annotations__, "Instance.from_frame")
-        table = table_in_memory(frame, arguments)
-        pairs = {"must_link": must_link, "cannot_link": cannot_link}
-        return cls(**arguments_of(table, k, {**pairs, **arguments}))
-
-    @classmethod
-    def from_points(
-        cls,
-        points: ArrayLike,
-        k: int,
-        constraints: FilePath | None = None,
-        *,
-        constraints_format: str | None = None,
-        one_based: bool = False,
-        encoding: str | None = None,
-        weights: ArrayLike | None = None,
-        name: str = "",
-        **reading: Unpack[TableArguments],
-    ) -> Self:
-        """Take the points from memory, and read the constraints from a file.
-
-        Points are an array (n, d) or a data frame of pandas or polars, weights (n,) their weights,
-        and known_classes (n,) their classes, or the column or file that holds these. Other
-        parameters and errors are as for `from_files`; of these, reading takes index_column, drop,
-        weight_column, missing, standardize, one_hot, metric, known_classes and as_points.
-
-        The index of a frame names the rows for the file too, unless it merely counts from 0.
-        """
-        check_names(reading, TableArguments.__annotations__, "Instance.from_points")
-        table = table_in_memory(points, {"weights": weights, **reading})
-        if constraints is not None and table.name_problem:
+        check_names(arguments, InstanceArguments.__annotations__, "Instance.from_points")
+        table = table_in_memory(points, arguments)
+        reading = Reading(constraints_format, one_based, encoding=encoding)  # type: ignore[arg-type]
+        if constraints is None:
+            _check_no_constraints_options(reading)
+            return cls(**arguments_of(table, k, arguments))
+        for argument, value in arguments.items():
+            if value is not None and argument not in BESIDE_A_FILE:
+                raise InstanceError(f"{argument}: expected None beside a file of constraints")
+        if table.name_problem:
             raise InstanceError(table.name_problem)
-        options = Reading(constraints_format, one_based, encoding=encoding)  # type: ignore[arg-type]
-        return cls.from_table(table, k, constraints, options, name=name)
-
-    @classmethod
-    def from_kernel(cls, kernel: ArrayLike, k: int, **arguments: Unpack[InstanceArguments]) -> Self:
-        """Take the inner products of points, as kernel k-means does.
-
-            minimise    sum_c ( sum_{i in c} K_ii - sum_{i, j in c} K_ij / |c| )
-
-        Parameters
-        ----------
-        kernel : (n, n) symmetric, K_ij = <x_i, x_j>; the points are coordinates with these
-        arguments : by keyword, as for `from_frame`; rows are numbered from 0
-
-        Raises
-        ------
-        InstanceError
-            If the kernel is not symmetric; if no points have it, with its least eigenvalue.
-        """
-        return cls._from_matrix(kernel, k, "kernel", arguments)
-
-    @classmethod
-    def from_distances(
-        cls, squares: ArrayLike, k: int, **arguments: Unpack[InstanceArguments]
-    ) -> Self:
-        """Take the squared distances of points.
-
-            minimise    sum_c sum_{i < j in c} D_ij / |c|
-
-        squares : (n, n) symmetric with a zero diagonal, D_ij = || x_i - x_j ||^2
-
-        The others, and errors, are as for `from_kernel`.
-        """
-        return cls._from_matrix(squares, k, "squared-distances", arguments)
-
-    @classmethod
-    def _from_matrix(
-        cls, matrix: ArrayLike, k: int, metric: str, arguments: Mapping[str, Any]
-    ) -> Self:
-        function = "Instance.from_kernel" if metric == "kernel" else "Instance.from_distances"
-        check_names(arguments, InstanceArguments.__annotations__, function)
-        table = table_in_memory(matrix, {**arguments, "metric": metric})
-        return cls(**arguments_of(table, k, arguments))
+        return cls.from_table(table, k, constraints, reading, name=arguments.get("name", ""))
 
 
 def _check_no_constraints_options(reading: Reading) -> None:
@@ -303,8 +243,8 @@ def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dic
     InstanceError
         Naming the argument, its position and the unknown row, or the one that is left out.
     """
-    of_reading = (*TableArguments.__annotations__, "weights")
-    others = {name: value for name, value in arguments.items() if name not in of_reading}
+    of_table = (*TableArguments.__annotations__, "weights")
+    others = {name: value for name, value in arguments.items() if name not in of_table}
     stated = {name: numbered(others.pop(name, None), table, name) for name in PAIRS.values()}
     on_clusters = others.pop("cluster_constraints", None)
     if table.kept_rows is not None:

@@ -167,9 +167,9 @@ class Catalogue:
     def restricted(self, numbers: Sequence[int]) -> Instance:
         """Return the same points with these constraints only."""
         must_link, cannot_link, on_clusters = self.split(numbers)
-        limits = dict.fromkeys(LIMITS) | {name: value for name, _, value in on_clusters}
-        limits.pop("cluster_constraints", None)
-        constraints = [value for name, _, value in on_clusters if name not in limits]
+        constraints = [value for name, _, value in on_clusters if name not in LIMITS]
+        limits: dict[str, Any] = dict.fromkeys(LIMITS)
+        limits |= {name: value for name, _, value in on_clusters if name in LIMITS}
         return replace(
             self.instance,
             must_link=must_link,

@@ -95,9 +95,8 @@ def solve(
         and bounding (see `SolverParameters`); and of points what makes an `Instance` of them:
         must_link, cannot_link, soft_must_link, soft_cannot_link, cluster_constraints, min_size,
         max_size, sizes, min_weight, max_weight, weights, known_classes, missing, standardize,
-        one_hot, metric, as_points, name, and of a data frame
-        index_column, drop and weight_column (see `Instance.from_frame`). Pairs are row numbers from
-        0, or names of the rows of a frame
+        one_hot, metric, as_points, name, and of a data frame index_column, drop and weight_column
+        (see `Instance.from_points`). Pairs are row numbers from 0, or names of the rows of a frame
 
     Returns
     -------

@@ -18,7 +18,7 @@ def test_rows_of_different_categories_are_as_far_apart_as_asked(names, weight, s
     numbers = np.arange(len(names)) ** 1.5
     frame = pd.DataFrame({"x": numbers, "colour": names})
     options = {"one_hot": [f"colour={weight!r}"], "standardize": standardize}
-    instance = sdpbb.Instance.from_frame(frame, 1, **options)
+    instance = sdpbb.Instance.from_points(frame, 1, **options)
     own = numbers / (numbers.std() if standardize else 1.0)
     apart = np.array(names)[:, None] != np.array(names)
     expected = (own[:, None] - own) ** 2 + weight * apart
@@ -48,7 +48,7 @@ def test_files_and_frames_are_the_same(tmp_path):
     with pytest.warns(InstanceNote, match="2 rows of 5 dropped"):
         table = read_points(tmp_path / "rows.csv", **options)
     with pytest.warns(InstanceNote, match="2 rows of 5 dropped"):
-        instance = sdpbb.Instance.from_frame(frame, 2, **options)
+        instance = sdpbb.Instance.from_points(frame, 2, **options)
     assert np.array_equal(table.points, instance.points)
     assert table.row_names == ("a", "b", "e") == instance.origin.row_names
     assert "column 'home' became 3 columns of 0 and 1" in table.preparation[-1]

@@ -27,7 +27,6 @@ def test_features_may_share_a_name_and_columns_that_are_chosen_may_not(tmp_path)
 
     def both(**options):
         return (
-            Instance.from_frame(frame, 1, **options),
             Instance.from_points(frame, 1, **options),
             Instance.from_files(tmp_path / "points.csv", 1, **options),
         )
@@ -43,7 +42,7 @@ def test_features_may_share_a_name_and_columns_that_are_chosen_may_not(tmp_path)
         assert instance.points.tolist() == [[1, 2, 3], [5, 6, 7]]
     for options in ({"drop": ["x"]}, {"index_column": "x"}, {"weight_column": "x"}):
         with pytest.raises(InstanceError, match="two columns have this name; expected different"):
-            Instance.from_frame(frame, 1, **options)
+            Instance.from_points(frame, 1, **options)
         with pytest.raises(InstanceError, match="two columns have this name; expected different"):
             Instance.from_files(tmp_path / "points.csv", 1, **options)
 

@@ -35,9 +35,9 @@ def points_and_labels(draw):
 def test_a_clustering_costs_the_same_in_each_form(case, form):
     points, k, labels = case
     if form == "kernel":
-        instance = Instance.from_kernel(points @ points.T, k)
+        instance = Instance.from_points(points @ points.T, k, metric="kernel")
     elif form == "distances":
-        instance = Instance.from_distances(squared_distances(points), k)
+        instance = Instance.from_points(squared_distances(points), k, metric="squared-distances")
     else:
         instance = Instance(scipy.sparse.csr_array(points), k)
     expected = Partition(labels).cost(Instance(points, k))
@@ -56,12 +56,12 @@ def test_angles_are_distances_on_the_sphere(case):
     assert np.allclose(squared_distances(unit), 2 - 2 * cosines)
 
 
-@given(st.integers(0, 2**32), st.integers(2, 7), st.sampled_from(["from_kernel", "from_distances"]))
-def test_a_larger_diagonal_adds_the_same_to_all_clusterings(seed, n, make):
+@given(st.integers(0, 2**32), st.integers(2, 7), st.sampled_from(["kernel", "squared-distances"]))
+def test_a_larger_diagonal_adds_the_same_to_all_clusterings(seed, n, metric):
     rng = np.random.default_rng(seed)
     matrix = rng.normal(size=(n, n))
     matrix = matrix + matrix.T
-    if make == "from_distances":
+    if metric == "squared-distances":
         matrix = np.abs(matrix)
         np.fill_diagonal(matrix, 0.0)
         squares = matrix
@@ -74,14 +74,14 @@ def test_a_larger_diagonal_adds_the_same_to_all_clusterings(seed, n, make):
     if least > -1e-6:
         return
     with pytest.raises(InstanceError, match="least eigenvalue") as caught:
-        getattr(Instance, make)(matrix, k)
+        Instance.from_points(matrix, k, metric=metric)
     assert f"{least:.3g}" in str(caught.value)
     added = 1e-6 - least
-    if make == "from_kernel":
+    if metric == "kernel":
         matrix = matrix + added * np.eye(n)
     else:
         matrix = matrix + 2 * added * (1 - np.eye(n))
-    instance = getattr(Instance, make)(matrix, k)
+    instance = Instance.from_points(matrix, k, metric=metric)
     rises = []
     for _ in range(5):
         labels = np.concatenate([np.arange(k), rng.integers(k, size=n - k)])

@@ -126,15 +126,13 @@ def of_files(data: Any, stated: Any, k: int | None = 2, **options: Any) -> probl
 
 
 def in_memory(points: Any, k: int = 2, **stated: Any) -> problem.Instance:
-    if isinstance(points, pandas.DataFrame):
-        return problem.Instance.from_frame(points, k, **stated)
     return problem.Instance.from_points(points, k, **stated)
 
 
 def framed(columns: dict[str, list[Any]], k: int = 2, **stated: Any) -> problem.Instance:
     """An instance of a frame, which is the same from pandas and polars."""
     found = [
-        problem.Instance.from_frame(library.DataFrame(columns), k, **stated)
+        problem.Instance.from_points(library.DataFrame(columns), k, **stated)
         for library in (pandas, polars)
     ]
     assert shown(found[0]) == shown(found[1])
@@ -176,10 +174,10 @@ def frame(columns: dict[str, list[Any]], k: int = 1, **options: Any) -> None:
     """An instance of a frame, which pandas and polars refuse in the same words."""
     index = options.pop("index", None)
     with pytest.raises(SdpbbError) as raised:
-        problem.Instance.from_frame(pandas.DataFrame(columns, index=index), k, **options)
+        problem.Instance.from_points(pandas.DataFrame(columns, index=index), k, **options)
     if index is None:
         with pytest.raises(type(raised.value), match=f"^{re.escape(str(raised.value))}$"):
-            problem.Instance.from_frame(polars.DataFrame(columns), k, **options)
+            problem.Instance.from_points(polars.DataFrame(columns), k, **options)
     raise raised.value
 
 
@@ -212,7 +210,7 @@ def indexed_by(index: Sequence[Any]) -> problem.Origin:
 
 def named_by_column(names: list[Any]) -> problem.Origin:
     frame = pandas.DataFrame({"who": names, "x": [0.0, 5.0, 0.1, 5.1]})
-    return problem.Instance.from_frame(frame, 2, index_column="who").origin
+    return problem.Instance.from_points(frame, 2, index_column="who").origin
 
 
 def violated(labels: list[int], of: problem.Instance | None = None, **stated: Any) -> list[str]:

@@ -185,12 +185,11 @@ class LabelOutputs(PageOutputs):
         def content() -> str | bytes:
             from sdpbb.problem import Origin
             from sdpbb.problem.formats import labels_file, labels_text
-            from sdpbb.search.result import row_ids
 
             if not str(self.labels).lower().endswith(".csv"):
                 return labels_text(labels)
             known = origin or Origin()
-            return labels_file(labels, row_ids(known, len(labels)), known)
+            return labels_file(labels, known)
 
         return [(self.labels, content)]
 

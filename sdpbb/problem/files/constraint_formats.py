@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from sdpbb.problem.files.constraints import (
     CLUSTER_LINES,
     KEYWORDS,
     PAIRS,
+    ConstraintFormat,
     Constraints,
     FileStatement,
     Rows,
@@ -40,36 +40,6 @@ from sdpbb.problem.textfile import (
 )
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 from sdpbb.runtime.values import json_text
-
-
-@dataclass(frozen=True)
-class ConstraintFormat:
-    """Format of files of constraints, which `CONSTRAINT_FORMATS` holds by its name.
-
-    Attributes
-    ----------
-    example : a line of the format, for messages; "{n}" stands for the number of points
-    begins : of the fields of the first line that is neither blank nor a comment, and the rows of
-        the data: whether a file of this format may begin so
-    statements : of the path, the rows and the encoding of text, or None: what the file states, or
-        an InstanceError of one line
-    lines : of constraints and the number of points, or None: the lines of a file that holds them,
-        or an InstanceError for what the format has no place for
-    has_soft : whether soft constraints have a place in it
-    has_comments : whether text after `#` is a comment
-    in_lists : whether it has a list for each keyword, and no lines
-    has_pairs_only : whether distances, and constraints and limits on clusters, have no place in it
-    """
-
-    name: str
-    example: str
-    begins: Callable[[Sequence[str], Rows], bool]
-    statements: Callable[[FilePath, Rows, str | None], Iterator[FileStatement]]
-    lines: Callable[[Constraints, int | None], list[str]]
-    has_soft: bool = False
-    has_comments: bool = True
-    in_lists: bool = False
-    has_pairs_only: bool = True
 
 
 def read_constraints(
@@ -207,10 +177,6 @@ def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFor
 _FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
 
 
-def _begins_lines(fields: Sequence[str], rows: Rows) -> bool:
-    return fields[0].upper() in KEYWORDS
-
-
 def _read_lines(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
     with open_text(path, encoding) as file:
         for number, line in enumerate(file, 1):
@@ -331,10 +297,6 @@ def _write_csv(constraints: Constraints, n_points: int | None) -> list[str]:
 _LINKS = {"1": "ML", "-1": "CL"}
 
 
-def _begins_cccg(fields: Sequence[str], rows: Rows) -> bool:
-    return len(fields) == 3 and is_number(fields[0])
-
-
 def _read_cccg(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
     with open_text(path, encoding) as file:
         for number, text in stated_lines(file):
@@ -426,10 +388,6 @@ _LISTS = {keyword.lower(): argument for keyword, argument in PAIRS.items()}
 KEYS = (*_LISTS, "sml_proba", "scl_proba")
 
 
-def _begins_pccc(fields: Sequence[str], rows: Rows) -> bool:
-    return fields[0][0] in "{["
-
-
 def _read_pccc(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
     name, expected = shown_path(path), f"expected an object with lists {', '.join(KEYS)}"
     with open_text(path, encoding) as file:
@@ -485,17 +443,23 @@ def _write_pccc(constraints: Constraints, n_points: int | None) -> list[str]:
 _PC_SOS_SDP = ConstraintFormat(
     "pc-sos-sdp",
     "a line ML i j or CL i j",
-    _begins_lines,
+    lambda fields, rows: fields[0].upper() in KEYWORDS,
     _read_lines,
     _write_lines,
     has_soft=True,
     has_pairs_only=False,
 )
-_CCCG = ConstraintFormat("cccg", "i j 1 or i j -1", _begins_cccg, _read_cccg, _write_cccg)
+_CCCG = ConstraintFormat(
+    "cccg",
+    "i j 1 or i j -1",
+    lambda fields, rows: len(fields) == 3 and is_number(fields[0]),
+    _read_cccg,
+    _write_cccg,
+)
 _PCCC = ConstraintFormat(
     "pccc",
     "JSON",
-    _begins_pccc,
+    lambda fields, rows: fields[0][0] in "{[",
     _read_pccc,
     _write_pccc,
     has_soft=True,

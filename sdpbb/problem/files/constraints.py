@@ -335,6 +335,36 @@ def line_of(value: object, names: Iterable[object] = (), argument: str = _ON_CLU
     return ""
 
 
+@dataclass(frozen=True)
+class ConstraintFormat:
+    """Format of files of constraints, which `CONSTRAINT_FORMATS` holds by its name.
+
+    Attributes
+    ----------
+    example : a line of the format, for messages; "{n}" stands for the number of points
+    begins : of the fields of the first line that is neither blank nor a comment, and the rows of
+        the data: whether a file of this format may begin so
+    statements : of the path, the rows and the encoding of text, or None: what the file states, or
+        an InstanceError of one line
+    lines : of constraints and the number of points, or None: the lines of a file that holds them,
+        or an InstanceError for what the format has no place for
+    has_soft : whether soft constraints have a place in it
+    has_comments : whether text after `#` is a comment
+    in_lists : whether it has a list for each keyword, and no lines
+    has_pairs_only : whether distances, and constraints and limits on clusters, have no place in it
+    """
+
+    name: str
+    example: str
+    begins: Callable[[Sequence[str], Rows], bool]
+    statements: Callable[[FilePath, Rows, str | None], Iterator[FileStatement]]
+    lines: Callable[[Constraints, int | None], list[str]]
+    has_soft: bool = False
+    has_comments: bool = True
+    in_lists: bool = False
+    has_pairs_only: bool = True
+
+
 def stated_constraints(
     path: FilePath, statements: Iterable[FileStatement], rows: Rows, expected: str, in_lists: bool
 ) -> Constraints:

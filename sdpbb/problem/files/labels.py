@@ -118,31 +118,25 @@ def labels_text(labels: NDArray[np.intp]) -> str:
     return "".join(f"{label}\n" for label in labels.tolist())
 
 
-def labels_csv(
-    labels: NDArray[np.intp],
-    names: Sequence[object],
-    heading: str = "id",
-    separator: str = ",",
-) -> str:
-    """Return the content of a CSV file of labels (n,): a heading, and a name and a label a row.
+def labels_csv(columns: Mapping[str, NDArray[np.intp]], origin: Origin) -> str:
+    """Return labels as CSV with the separator of the file of points: a row for each point.
 
-    names : (n,) of the points
-    heading : of the column of names; the other one is called cluster
+    columns : labels (n,) by the name of their column; before them come the names of the points, or
+        their positions in the data, from 0
     """
-    text = io.StringIO()
+    text, separator = io.StringIO(), origin.separator or ","
     writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-    writer.writerow([heading, "cluster"])
-    writer.writerows(zip(names, labels.tolist(), strict=True))
+    writer.writerow([origin.index_name or "id", *columns])
+    n = max(map(len, columns.values()), default=0)
+    names = origin.row_names or origin.counted(n, 0)
+    rows = (labels.tolist() for labels in columns.values())
+    writer.writerows(zip(names, *rows, strict=True))
     return text.getvalue()
 
 
-def labels_file(labels: NDArray[np.intp], names: Sequence[object], origin: Origin) -> bytes:
-    """Return a CSV file of labels (n,) with the separator and encoding of the file of points.
-
-    names : (n,) of the points
-    """
-    separator = origin.separator or ","
-    return encoded(labels_csv(labels, names, origin.index_name or "id", separator), origin)
+def labels_file(labels: NDArray[np.intp], origin: Origin) -> bytes:
+    """Return a CSV file of labels (n,) with the separator and encoding of the file of points."""
+    return encoded(labels_csv({"cluster": labels}, origin), origin)
 
 
 def encoded(text: str, origin: Origin) -> bytes:

@@ -233,7 +233,6 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
     whether there is one.
     """
     from sdpbb.problem.formats import labels_file, read_instance
-    from sdpbb.search.result import row_ids
 
     started = time.monotonic()
     with warnings.catch_warnings(record=True) as caught, within_free_memory():
@@ -252,7 +251,7 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
     labels, values = None, result.to_dict()
     if result.partition is not None:
         numbers = result.partition.labels
-        labels = labels_file(numbers, row_ids(result.origin, len(numbers)), result.origin)
+        labels = labels_file(numbers, result.origin)
     fields: dict[str, Any] = {name: values[name] for name in MEASURED}
     fields |= {
         "n_points": instance.n_points,
