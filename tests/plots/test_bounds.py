@@ -6,7 +6,8 @@ import pytest
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_bounds
 from sdpbb.plots.trace import LONGER
-from sdpbb.search.trace import ProgressPoint, Trace
+from sdpbb.search.events import Progress
+from sdpbb.search.trace import Trace
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -14,7 +15,7 @@ matplotlib = pytest.importorskip("matplotlib")
 def trace_of(*points: tuple[float, float, float]) -> Trace:
     """Of seconds, lower and upper bounds."""
     trace = Trace()
-    trace.points = [ProgressPoint(*values, 0, 1) for values in points]
+    trace.points = [Progress(s, 0, 1, lower, upper, 0.5, 0) for s, lower, upper in points]
     return trace
 
 

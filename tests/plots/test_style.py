@@ -27,9 +27,10 @@ def test_pyplot_is_not_touched():
     code = (
         "import sys\n"
         "from sdpbb.plots import plot_bounds\n"
-        "from sdpbb.search.trace import ProgressPoint, Trace\n"
+        "from sdpbb.search.events import Progress\n"
+        "from sdpbb.search.trace import Trace\n"
         "trace = Trace()\n"
-        "trace.points = [ProgressPoint(1.0, 2.0, 3.0, 1, 1)]\n"
+        "trace.points = [Progress(1.0, 1, 1, 2.0, 3.0, 0.5, 0)]\n"
         "plot_bounds(trace).figure.canvas.draw()\n"
         "assert 'matplotlib.figure' in sys.modules\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
