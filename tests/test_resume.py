@@ -99,7 +99,7 @@ def test_what_had_no_clustering_yet_is_begun_again(path):
 def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     """To the last bit, however often it is left."""
     monkeypatch.setattr("sdpbb.search.loop.SHORTEST_SLICE", 0.0)
-    for name in ("FIRST_REPORT", "SILENCE", "BETWEEN_CLUSTERINGS"):  # reports after slices only
+    for name in ("SOON", "SILENCE"):  # reports after slices only
         monkeypatch.setattr(f"sdpbb.search.reporting.{name}", math.inf)
     parameters = replace(LONG, gap=1e-12, node_limit=1)
     whole = solve(LARGE, parameters)

@@ -4,9 +4,11 @@ Each function draws on `ax`, or on new axes of a figure of their own, and return
 `axes.figure.savefig(...)` writes the picture. Nothing is shown by itself, and pyplot is not used.
 
 >>> from sdpbb.plots import plot_bounds
->>> from sdpbb.search.trace import ProgressPoint, Trace
+>>> from sdpbb.search.events import Progress
+>>> from sdpbb.search.trace import Trace
 >>> trace = Trace()
->>> trace.points = [ProgressPoint(0.5, 70.0, 90.0, 0, 1), ProgressPoint(1.0, 80.0, 81.0, 1, 2)]
+>>> trace(Progress(0.5, 0, 1, 70.0, 90.0, 0.3, 9))
+>>> trace(Progress(1.0, 1, 2, 80.0, 81.0, 0.1, 9))
 >>> plot_bounds(trace).get_xlabel()
 'Time (s)'
 """

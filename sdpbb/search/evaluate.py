@@ -285,8 +285,7 @@ class _Evaluation:
         lifted = contraction.lift(labels)
         # As it will be reported: sums over blocks may be of other coordinates.
         cost = Partition(lifted).cost(self._context.instance)
-        improves = self._context.tolerances.improves(cost, self._incumbent.cost)
-        if improves and contraction.keeps(labels):
+        if cost < self._incumbent.cost and contraction.keeps(labels):
             self._incumbent = Incumbent(cost, lifted, source)
             self._budget.found(lifted, cost, source)
 

@@ -193,7 +193,7 @@ class Evaluations(TaskRounds):
 
         def take(labels: NDArray[np.intp], cost: float, source: str) -> None:
             search.tree.offer(labels, cost, source)
-            self._reporter.found(search)
+            self._reporter.stepped(search)
 
         bounds = self._context.is_without_bound or not self._workforce.avoids_long_steps
         return Budget(slice_, left, is_cancelled, take, bounds, cores)

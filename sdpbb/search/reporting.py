@@ -9,9 +9,9 @@ from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Search
 
-# Seconds from one report to the next at most, and until the first one; and between reports of new
-# clusterings, of which heuristics find many within a moment.
-SILENCE, FIRST_REPORT, BETWEEN_CLUSTERINGS = 5.0, 0.5, 0.5
+# Seconds from one report to the next at most; and until the first one, or one of a new clustering,
+# of which heuristics find many within a moment.
+SILENCE, SOON = 5.0, 0.5
 
 
 class Watch:
@@ -60,15 +60,12 @@ class Reporter(Watch):
         self._upper = search.tree.upper
 
     def stepped(self, search: Search) -> None:
-        """Report progress of an evaluation in this process, after a while without a report."""
-        is_first = self._reported_at is None
-        if self._seconds_of_silence >= (FIRST_REPORT if is_first else SILENCE):
-            self._report(search)
+        """Report progress of an evaluation in this process, or a clustering that it has found.
 
-    def found(self, search: Search) -> None:
-        """Report a clustering that an evaluation in this process has found; it goes on."""
-        is_new = search.tree.upper < self._upper
-        if is_new and self._seconds_of_silence >= BETWEEN_CLUSTERINGS:
+        It does so after a while without a report.
+        """
+        is_new = self._reported_at is None or search.tree.upper < self._upper
+        if self._seconds_of_silence >= (SOON if is_new else SILENCE):
             self._report(search)
 
     def evaluated(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from sdpbb.problem import Origin
 from sdpbb.search.events import (
@@ -16,21 +16,6 @@ from sdpbb.search.events import (
     Started,
     SubsetsBounded,
 )
-
-
-@dataclass(frozen=True)
-class ProgressPoint:
-    """Bounds after so many seconds; upper is inf before there is a clustering.
-
-    source : "", or where the new incumbent came from
-    """
-
-    seconds: float
-    lower: float
-    upper: float
-    n_nodes: int
-    n_open: int
-    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,7 +53,7 @@ class Trace:
     ----------
     name : of the instance
     status : what was proven (the value of a `SolutionStatus`); "" while the run goes on
-    points : how the bounds went, in the order of time
+    points : reports of progress, in the order of time, and of the end
     levels : of subsets that were bounded, the smallest subsets first
     nodes : the tree, parents before their children
     """
@@ -76,7 +61,7 @@ class Trace:
     def __init__(self) -> None:
         self.name = ""
         self.status = ""
-        self.points: list[ProgressPoint] = []
+        self.points: list[Progress] = []
         self.levels: list[SubsetsBounded] = []
         self.nodes: list[TracedNode] = []
         self._positions: dict[int, int] = {}  # in nodes, by the engine's number
@@ -87,8 +72,7 @@ class Trace:
             case Started(instance):
                 self.name, self._origin = instance.name, instance.origin
             case Progress():
-                values = (getattr(event, column.name) for column in fields(ProgressPoint))
-                self.points.append(ProgressPoint(*values))
+                self.points.append(event)
             case SubsetsBounded():
                 self.levels.append(event)
             case Branched():
@@ -128,9 +112,8 @@ class Trace:
         if result.lower_bound is None:
             return
         upper = math.inf if result.objective is None else result.objective
-        statistics = result.statistics
-        self.points.append(
-            ProgressPoint(
-                statistics.wall_seconds, result.lower_bound, upper, statistics.n_nodes, self.n_open
-            )
-        )
+        gap = math.inf if result.gap is None else result.gap
+        n_cuts = self.points[-1].n_cuts if self.points else 0
+        counted = result.statistics
+        end = counted.wall_seconds, counted.n_nodes, self.n_open, result.lower_bound, upper
+        self.points.append(Progress(*end, gap, n_cuts))

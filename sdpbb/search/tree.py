@@ -46,10 +46,6 @@ class Tolerances:
         """
         return bound.value >= self.cutoff(upper)
 
-    def improves(self, cost: float, upper: float) -> bool:
-        """Return whether a clustering is to replace the incumbent."""
-        return cost < upper
-
 
 @stored
 @dataclass(init=False, eq=False)
@@ -238,7 +234,7 @@ class Tree:
 
     def offer(self, labels: NDArray[np.intp] | None, cost: float, source: str) -> bool:
         """Take a clustering if it improves the incumbent; return whether it does."""
-        if labels is None or not self.tolerances.improves(cost, self.upper):
+        if labels is None or cost >= self.upper:
             return False
         self.upper, self.labels, self.source = cost, labels, source
         self._close_open_nodes()

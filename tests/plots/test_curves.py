@@ -10,7 +10,8 @@ import pytest
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_bounds, plot_sweep
 from sdpbb.plots.pictures import LONGER, add_legend, as_label, svg
-from sdpbb.search.trace import ProgressPoint, Trace
+from sdpbb.search.events import Progress
+from sdpbb.search.trace import Trace
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -18,7 +19,7 @@ matplotlib = pytest.importorskip("matplotlib")
 def trace_of(*points: tuple[float, float, float]) -> Trace:
     """Of seconds, lower and upper bounds."""
     trace = Trace()
-    trace.points = [ProgressPoint(*values, 0, 1) for values in points]
+    trace.points = [Progress(s, 0, 1, lower, upper, 0.5, 0) for s, lower, upper in points]
     return trace
 
 
@@ -117,9 +118,10 @@ def test_pyplot_is_not_touched():
     code = (
         "import sys\n"
         "from sdpbb.plots import plot_bounds\n"
-        "from sdpbb.search.trace import ProgressPoint, Trace\n"
+        "from sdpbb.search.events import Progress\n"
+        "from sdpbb.search.trace import Trace\n"
         "trace = Trace()\n"
-        "trace.points = [ProgressPoint(1.0, 2.0, 3.0, 1, 1)]\n"
+        "trace.points = [Progress(1.0, 1, 1, 2.0, 3.0, 0.5, 0)]\n"
         "plot_bounds(trace).figure.canvas.draw()\n"
         "assert 'matplotlib.figure' in sys.modules\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"

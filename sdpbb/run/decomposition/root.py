@@ -80,7 +80,7 @@ class Root:
 
         def take(labels: NDArray[np.intp], cost: float, source: str) -> None:
             tree.offer(labels, cost, source)
-            self.reporter.found(self.search)
+            self.reporter.stepped(self.search)
 
         seconds = max(FIRST_SHARE * left, min(BEFORE_SHARE * left, FIRST_SECONDS))
         budget = Budget(until_end=seconds, cancelled=self.is_cancelled, found=take, bounds=False)

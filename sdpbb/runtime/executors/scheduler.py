@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 DEATHS = 2
 """A task is given up when so many workers have died of it, the last one while it ran alone."""
@@ -29,16 +29,7 @@ class TaskOverdue(Exception):
 
 
 class TaskExecutor:
-    """Interface of executors: run functions elsewhere, and replace workers that have died.
-
-    A context manager, which kills the workers.
-    """
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
+    """Interface of executors: run functions elsewhere, and replace workers that have died."""
 
     @property
     def n_workers(self) -> int:
@@ -202,11 +193,6 @@ class Scheduler:
     def n_workers(self) -> int:
         """Number of tasks that can run at the same time; may change on a cluster."""
         return self._executor.n_workers
-
-    @property
-    def n_running(self) -> int:
-        """Number of workers that are at work."""
-        return len(self._running)
 
     @property
     def is_idle(self) -> bool:
