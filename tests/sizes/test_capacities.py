@@ -114,7 +114,8 @@ def test_filled_clusters_are_those_of_enumeration(limits, data):
     found = float(most_filled(limits, np.array([t]))[0])
     expected = most_of_clusters(limits, t)
     assert found >= expected - 1e-14
-    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+    if limits.listed is None or limits.exact is not None:  # of ranges it is a bound
+        assert found == pytest.approx(expected, rel=1e-12, abs=0)
 
 
 def test_filled_clusters_of_any_size_are_counted():

@@ -10,7 +10,7 @@ from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualPoint, nonnegative_part
+from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.problem import Contraction
 
 
@@ -98,10 +98,8 @@ def single_cluster_cuts(cuts: CutSet) -> NDArray[np.bool_]:
     Stars, and so pairs and triangles: z_i = 1 with a leaves gives (1 - a)(2 - a) / 2 >= 0, z_i = 0
     gives a (a - 1) / 2 >= 0; merging blocks only equates entries of z. Not cliques and pentagons,
     whose right-hand sides count all clusters (b = 0 leaves a clique nothing to say, and two
-    neighbours of a five-cycle alone violate a pentagon's); not complement cuts, which ask that one
-    of two cannot-linked blocks is in the cluster of i: for the cluster of i alone they are
-    -1 >= 0. So a cut holds where b = 0 and no diagonal entry of B is negative. Complement cuts for
-    an i that has been merged with j or h have no diagonal entry, and hold.
+    neighbours of a five-cycle alone violate a pentagon's). So a cut holds where b = 0 and no
+    diagonal entry of B is negative.
     """
     negative = (cuts.row == cuts.column) & (cuts.coefficient < 0.0)
     hold: NDArray[np.bool_] = (cuts.rhs == 0.0) & (
@@ -133,14 +131,8 @@ def _matrix(
     relaxation: Relaxation, dual: DualPoint, weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return M = K + N + sum_c t_c B_c (m, m), in the coordinates of Y, with t = weight."""
-    m, r, cuts = relaxation.m, relaxation.inverse_roots, dual.cuts
-    half = np.bincount(
-        cuts.row.astype(np.int64) * m + cuts.column,
-        weights=0.5 * cuts.coefficient * weight[cuts.owner],
-        minlength=m * m,
-    ).reshape(m, m)
-    N = nonnegative_part(relaxation, dual)
-    return relaxation.K + r[:, None] * (N + half + half.T) * r
+    r, (cuts, _) = relaxation.inverse_roots, cut_sums(dual.cuts, weight, relaxation.m)
+    return relaxation.K + r[:, None] * (nonnegative_part(relaxation, dual) + cuts) * r
 
 
 def _above(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from sdpbb.bounds.sdp.cuts.cliques import COMPLEMENT, extreme_sizes
+from sdpbb.bounds.sdp.cuts.cliques import extreme_sizes
 from sdpbb.bounds.sdp.cuts.cut_set import KINDS, DefiningBlocks, kind_number
 from sdpbb.bounds.sdp.cuts.pentagons import CIRCLE
 from sdpbb.bounds.sdp.cuts.sizes import size_pair_entries
@@ -159,8 +159,6 @@ def _group(kind: str, rows: NDArray[np.int64], count: int, relaxation: Relaxatio
             return SoftTerms(blocks, kind.split("_")[1])
         case "most_point_rows" | "least_point_rows":
             return MeasureRows(blocks, kind.split("_")[0])
-        case "complements":
-            return Templates(blocks, 3, COMPLEMENT, 0.0)
     assert limits is not None
     match kind:
         case "most_points":

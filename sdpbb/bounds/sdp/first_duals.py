@@ -107,7 +107,7 @@ class SdpWarmStart:
     dual : dual values, N in single precision (any N >= 0 proves something)
     Z : (m, m) affinity, in single precision
     rho : penalty
-    weights : (m,) of the parent's blocks; None where they are numbers of points
+    weights : (m,) of the parent's blocks
     """
 
     block_of: NDArray[np.intp]
@@ -115,7 +115,7 @@ class SdpWarmStart:
     dual: DualPoint
     Z: NDArray[np.float32]
     rho: float
-    weights: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64]
 
     def for_child(self, child: Contraction, scale: float) -> tuple[DualPoint, NDArray[np.float64]]:
         """Return dual values, in units of `scale`, and an affinity in the blocks of a child.
@@ -129,7 +129,6 @@ class SdpWarmStart:
         dual = dual.scaled(self.scale / scale).merged(block_of, child.n_blocks)
         # The weighted mean over merged blocks keeps Z e = 1.
         weights = np.zeros((child.n_blocks, len(first)))
-        parts = np.bincount(self.block_of) if self.weights is None else self.weights
-        weights[block_of, np.arange(len(first))] = parts
+        weights[block_of, np.arange(len(first))] = self.weights
         weights /= child.weights[:, None]
         return dual, weights @ self.Z.astype(np.float64) @ weights.T

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts import separate
-from sdpbb.bounds.sdp.cuts.cliques import complement_cuts, separate_complements
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.pentagons import violated_pentagons
 from sdpbb.bounds.sdp.cuts.stars import (
@@ -20,7 +19,7 @@ from sdpbb.bounds.sdp.cuts.stars import (
     violated_stars,
 )
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from tests.bounds.nodes import contracted, nodes
+from tests.bounds.nodes import contracted
 from tests.constants import constants
 
 AT = "bounds.sdp.cuts.stars."
@@ -162,26 +161,3 @@ def test_the_most_violated_pentagons_are_found(seed, at_most):
     assert len({*map(tuple, found.tolist())}) == len(found) == min(at_most, len(costs))
     expected = sorted(costs.values(), reverse=True)[:at_most]
     np.testing.assert_allclose([costs[tuple(cycle)] for cycle in found.tolist()], expected)
-
-
-def two_clusters(node) -> bool:
-    return len(node.contraction.cannot_link) > 0 and node.contraction.n_blocks > 2
-
-
-@given(nodes("equal points", always=["pairs"], n=(4, 8), k=(2, 2), where=two_clusters))
-def test_the_most_violated_complement_is_found(node):
-    """None is lacking where the diagonal is zero."""
-    relaxation, rng, m = node.relaxation, node.rng(), node.contraction.n_blocks
-    Z = rng.random((m, m)) * (rng.random((m, m)) < 0.8)
-    Z = np.where(relaxation.forbidden, 0.0, Z + Z.T)
-    np.fill_diagonal(Z, (rng.random(m) + 0.5) * (rng.random(m) < 0.9))
-    with constants({"bounds.sdp.cuts.cliques.PER_PAIR": 2}):
-        cuts = separate_complements(Z, relaxation)
-    pairs = np.argwhere(np.triu(relaxation.forbidden))
-    ijh = np.array([(i, j, h) for j, h in pairs for i in range(m)], np.int32)
-    diagonal = np.diag(Z)[ijh[:, 0]]
-    lacking = np.where(diagonal > 0.0, -complement_cuts(ijh).values(Z) / (diagonal + 1e-300), -1.0)
-    assert (len(cuts) > 0) == (lacking.max() > 1e-4)
-    assert len(cuts) <= 2 * len(pairs)
-    if len(cuts):
-        assert complement_cuts(ijh[[lacking.argmax()]]).keys[0] in cuts.keys

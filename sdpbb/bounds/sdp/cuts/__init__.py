@@ -15,11 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.capacities import separate_capacities, separate_capacity_cliques
-from sdpbb.bounds.sdp.cuts.cliques import (
-    separate_cliques,
-    separate_complements,
-    separate_listed_cliques,
-)
+from sdpbb.bounds.sdp.cuts.cliques import separate_cliques, separate_listed_cliques
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.pentagons import separate_pentagons
 from sdpbb.bounds.sdp.cuts.sizes import separate_size_pairs, separate_sizes
@@ -45,7 +41,6 @@ FAMILIES: dict[str, Family] = {
     "triangles": Family(separate_triangles),
     "cliques": Family(separate_cliques),
     "stars": Family(separate_stars),
-    "complements": Family(separate_complements),
     "sizes": Family(separate_sizes),
     "size pairs": Family(separate_size_pairs),
     "listed cliques": Family(separate_listed_cliques),

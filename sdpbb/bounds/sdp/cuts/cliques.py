@@ -1,4 +1,4 @@
-"""Cuts that count clusters: cliques, those of listed sizes, and complements for two clusters.
+"""Cuts that count clusters: cliques, and those of listed sizes.
 
 **Cliques** (PC-SOS-SDP, equation 10). For a set Q of k + 1 blocks,
 
@@ -22,13 +22,6 @@ Valid: a block whose cluster is none of the largest has s Z_ii >= 1, and the oth
 least, so that such a block is enough; without one, two of Q share one of the q largest clusters.
 For the smallest it is the same with the opposite signs. Of two clusters, the two say that no
 probability of i and j being together in the larger one is negative, nor in the smaller one.
-
-**Complements.** Where k = 2 and the blocks j and h are cannot-linked, for any block i,
-
-    Z_ij + Z_ih - Z_ii >= 0.
-
-Valid: j and h are in the two different clusters, so i shares its cluster C with one of them, and
-the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
 """
 
 from __future__ import annotations
@@ -52,12 +45,6 @@ TOLERANCE = 1e-5
 PER_BLOCK = 4
 # Last blocks tried for each of them.
 LAST = 16
-# Maximum complement cuts per cannot-linked pair, and per block and round.
-PER_PAIR, COMPLEMENTS_PER_BLOCK = 10, 3
-# Minimum violation of one, as a share of Z_ii.
-COMPLEMENT_TOLERANCE = 1e-4
-# Terms of one, on the places of i, j and h.
-COMPLEMENT = ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0))
 
 
 @dataclass(frozen=True)
@@ -120,30 +107,6 @@ def separate_listed_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> C
         entries = [*_pairs(sizes.count + 1, on_pairs), *own]
         found = found + CutSet.of_rows(kind, rows[order], entries, side)
     return found
-
-
-def separate_complements(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-    """Return complement cuts of the blocks that share least with both of a cannot-linked pair.
-
-    There are some for two clusters alone. The worst come first.
-    """
-    if relaxation.k != 2:
-        return CutSet.empty()
-    j, h = np.nonzero(np.triu(relaxation.forbidden))
-    diagonal = np.diag(Z)
-    with np.errstate(over="ignore"):  # an iterate can have Z_ii = 0 < Z_ij: nothing is lacking
-        lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
-    per_pair = min(PER_PAIR, relaxation.m)
-    i = np.argsort(-lacking, axis=1, kind="stable")[:, :per_pair]
-    worst = np.take_along_axis(lacking, i, axis=1).ravel()
-    ijh = np.column_stack([i.ravel(), np.repeat(j, per_pair), np.repeat(h, per_pair)])
-    order = np.argsort(-worst, kind="stable")[: COMPLEMENTS_PER_BLOCK * relaxation.m]
-    return complement_cuts(ijh[order[worst[order] > COMPLEMENT_TOLERANCE]])
-
-
-def complement_cuts(ijh: NDArray[np.integer]) -> CutSet:
-    """Return the complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
-    return CutSet.of_rows("complements", ijh, COMPLEMENT, place=np.arange(3))
 
 
 def _pairs(width: int, coefficient: float) -> list[tuple[int, int, float]]:

@@ -15,7 +15,7 @@ from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.cores import in_pieces, row_pieces
 
 KINDS = (
-    *("vectors", "largest_cliques", "smallest_cliques", "complements", "size_pairs"),
+    *("vectors", "largest_cliques", "smallest_cliques", "size_pairs"),
     *("most_points", "least_points", "most_point_rows", "least_point_rows"),
     *("point_sets", "weight_sets", "point_cliques", "weight_cliques"),
     *("pentagons", "soft_cannot_links", "soft_must_links"),
@@ -254,8 +254,8 @@ class DefiningBlocks:
     """Defining blocks of each cut, from which the checker rebuilds its terms.
 
     A row is a block at a place of the cut, and a number. In a cut of an integer vector, which stars
-    and cliques are, the numbers are its entries, and all places are 0. Complement cuts, size pairs
-    and soft pairs have their blocks at places 0, 1, ... Sets have parts of blocks at place 0, and
+    and cliques are, the numbers are its entries, and all places are 0. Size pairs and soft
+    pairs have their blocks at places 0, 1, ... Sets have parts of blocks at place 0, and
     capacity cliques their leaves at place 1 besides. Pentagons have estimates at the places of the
     checker, and their cycles behind these.
 
