@@ -19,6 +19,8 @@ from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, pairs_apart, safe_bound
 from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.cuts import Cuts
+from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Scatter
 from sdpbb.checker.kernel.exact import ExactJudge
@@ -30,6 +32,7 @@ from sdpbb.checker.partitions import Enumerated, cluster_costs
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.nodes import STATED, CheckedNode, nodes, random_duals, zero_evidence
+from tests.enumeration import ExactSquares
 from tests.examples import examples
 
 seeds = st.integers(0, 10**6)
@@ -263,6 +266,47 @@ def test_a_cluster_for_each_block_is_proven_without_dual_values(judge, node):
     asked = judge(node.geometry)
     bound, scatter = asked.bound(zero_evidence(m), blocks), asked.bound(Scatter(), blocks)
     assert bound == pytest.approx(scatter, abs=1e-13 * node.total + 1e-210)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_large_dual_values_that_cancel_do_not_lift_the_bound(seed):
+    """For k = 2 and cannot-linked j, h, a triangle cut and a complement cut are opposites."""
+    rng = np.random.default_rng(seed)
+    points = np.array([[0.0], [1.0], [2.0], [3.0], [4.2]])
+    optimum = ExactSquares(points).of(np.array([0, 0, 0, 1, 1]))
+    assert float(optimum) == pytest.approx(2.72)  # {0, 1} and {2, 3, 4.2} cost 2.93
+    stars = [[i, 0, 4] for i in (1, 2, 3)] + [[i, j] for i in (1, 2, 3) for j in range(5) if i != j]
+    entries = ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0))
+    three, two = np.array(stars[:3]), np.array(stars[3:])
+    groups = (Vectors(three, (-1, 1, 1)), Vectors(two, (-1, 1)), Templates(three, 3, entries, 0.0))
+    cuts = Cuts(groups)
+    contracted, linked = Geometry.of(points).contracted(np.arange(5)), np.zeros((5, 5), bool)
+    linked[0, 4] = linked[4, 0] = True
+    blocks = Blocks(2, np.arange(5), linked)
+    for _ in range(20):
+        T = 10.0 ** rng.uniform(8, 18)
+        small = 10.0 ** rng.uniform(-2, 1) * rng.random(12)
+        N = np.zeros((5, 5))
+        N[0, 4] = -1.5 * T
+        t = np.concatenate([np.full(3, T), small, np.full(3, T)])
+        evidence = Semidefinite(1.0, N[np.triu_indices(5)], cuts, t)
+        assert Fraction(evidence.bound(contracted, blocks)) <= optimum
+
+
+def test_far_pairs_of_a_known_cost():
+    judge = Judge(Geometry.of(np.array([[0.0], [2.0]])))
+    blocks = Blocks(1, np.arange(2), np.zeros((2, 2), bool))
+    assert judge.far(blocks, 2.0 * (1 - 1e-13))[0, 1]
+    assert not judge.far(blocks, 2.0 * (1 + 1e-15)).any()
+
+
+def test_coordinates_whose_squares_underflow_exclude_nothing():
+    """The unit of dual values is 0 then, in units of the data."""
+    judge = Judge(Geometry.of(np.array([[0.0], [1e-170], [3e-170]])))
+    linked = np.zeros((3, 3), bool)
+    linked[0, 1] = linked[1, 0] = True
+    found = judge.excluded(zero_evidence(3, 2.0**-800), Blocks(2, np.arange(3), linked), 1.0)
+    assert np.array_equal(found, linked)
 
 
 def test_the_kernel_of_two_clusters_strengthens_the_bound():

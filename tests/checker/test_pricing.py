@@ -12,10 +12,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from sdpbb.checker.kernel.evidence import Effort
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Limit
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits
-from sdpbb.checker.partitions import cluster_costs
+from sdpbb.checker.partitions import Enumerated, cluster_costs
 from sdpbb.checker.pricing import clusters_below, places
 from sdpbb.checker.pricing import sets as pricing_sets
 from sdpbb.checker.pricing.limits import measures_of_whole
@@ -156,6 +157,10 @@ def test_searches_end():
     wide = random_problem(np.random.default_rng(0), 40, 6, 0)
     with pytest.raises(Rejected, match="could not prove the prices within 50 nodes"):
         wide.proven(-0.2 * wide.prices.sum(), max_nodes=50)
+    none = np.empty((0, 3), np.int32), np.empty(0)
+    clusters = Enumerated(float(prices.sum()), prices, least, np.zeros(12), *none)
+    with pytest.raises(Rejected, match="within the nodes of a search"):
+        clusters.require_no_partition(*given, all_sets(problem.adjacency), Effort(1 / 40_000))
 
 
 def test_near_one_block_but_not_near_each_other():
