@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,10 @@ class CutSet:
     rhs: NDArray[np.float64]
     members: DefiningBlocks
 
-    @classmethod
-    def empty(cls) -> CutSet:
-        return cls.of_rows("vectors", np.empty((0, 1), np.int32), ((0, 0, 1.0),))
+    @staticmethod
+    @cache
+    def empty() -> CutSet:
+        return CutSet.of_rows("vectors", np.empty((0, 1), np.int32), ((0, 0, 1.0),))
 
     @classmethod
     def of_rows(
@@ -309,9 +310,14 @@ class DefiningBlocks:
 
         place, number : one for all, or (width,)
         """
-        place, number = (np.broadcast_to(each, blocks.shape).ravel() for each in (place, number))
-        owner = np.repeat(np.arange(len(blocks)), blocks.shape[1])
-        return cls.of(kind, len(blocks), owner, place, blocks.ravel(), number)
+        count, width = blocks.shape
+        return cls(
+            np.full(count, kind_number(kind), np.uint8),
+            np.arange(count + 1, dtype=np.int64) * width,
+            np.broadcast_to(np.asarray(place, np.uint8), blocks.shape).ravel(),
+            blocks.ravel().astype(np.int32),
+            np.broadcast_to(np.asarray(number, np.int64), blocks.shape).ravel(),
+        )
 
     @property
     def owner(self) -> NDArray[np.int64]:

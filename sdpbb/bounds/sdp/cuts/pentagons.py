@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts.lifted import pentagon_terms
-from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 
 # Maximum five-cycles of groups. Memory for all of them is reserved.
@@ -113,26 +113,36 @@ def pentagon_cuts(
     return CutSet.summed(*terms, np.full(count, -2.0), members)
 
 
+@njit(cache=True)
 def together_estimates(
-    Z: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    forbidden: NDArray[np.bool_],
-    blocks: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    Z: Reals, weights: Reals, forbidden: Booleans, blocks: Integers
+) -> tuple[Reals, Reals]:
     """Return lower and upper linear estimates (g, g) of x_pq for pairs of the given blocks.
 
     x_pq is 1 if p and q share a cluster. The estimates are the values at Z of what
     `pentagon_estimates` returns (see the head of this module).
     """
     g = len(blocks)
-    lower, upper = np.zeros((g, g)), np.zeros((g, g))
-    for a, p in enumerate(blocks):
-        z, is_free = _shared_by_three(Z, forbidden, np.full(g, p), blocks)
-        lower[a] = (np.maximum(z.max(axis=0), 0.0) * is_free) @ weights
-        shared = np.minimum(np.minimum(Z[p], Z[blocks]), Z[p, blocks][:, None])
-        upper[a] = (shared * is_free) @ weights
-    np.fill_diagonal(lower, 0.0)
-    np.fill_diagonal(upper, 0.0)
+    m = len(weights)
+    lower = np.zeros((g, g))
+    upper = np.zeros((g, g))
+    for a in range(g):
+        p = blocks[a]
+        for b in range(a):
+            q = blocks[b]
+            if forbidden[p, q]:
+                continue
+            z = Z[p, q]
+            low = high = (weights[p] + weights[q]) * z
+            for s in range(m):
+                if s in (p, q) or forbidden[p, s] or forbidden[q, s]:
+                    continue
+                zp = Z[p, s]
+                zq = Z[q, s]
+                low += weights[s] * max(0.0, z + zp - Z[p, p], z + zq - Z[q, q], zp + zq - Z[s, s])
+                high += weights[s] * min(z, zp, zq)
+            lower[a, b] = lower[b, a] = low
+            upper[a, b] = upper[b, a] = high
     return lower, upper
 
 
