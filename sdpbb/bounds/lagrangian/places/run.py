@@ -29,8 +29,12 @@ from scipy.spatial import cKDTree
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.evidence import Lagrangian
-from sdpbb.bounds.lagrangian.duals import inherited_prices, scatter_bound
-from sdpbb.bounds.lagrangian.first_prices import KnownClustering, means_of
+from sdpbb.bounds.lagrangian.duals import (
+    KnownClustering,
+    inherited_prices,
+    means_of,
+    scatter_bound,
+)
 from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
