@@ -26,7 +26,8 @@ MAX_GAP = 0.2
 MAX_CLUSTERS = 200_000
 # Maximum slices of exact pricing and search together, and of exact pricing alone. If pricing does
 # not end by then at the prices of the semidefinite bound, clusters are too large in the whole tree.
-MAX_SLICES, MAX_PRICING_SLICES = 120, 8
+# Successful enumerations at the prices of places take 11 to 148.
+MAX_SLICES, MAX_PRICING_SLICES = 150, 8
 
 
 @stored
@@ -46,8 +47,6 @@ class Enumeration(Attached):
 
     at, cutoff : the dual values and the cutoff that it began with
     found : (t, ceil(m / 8)) clusters found so far, as `numpy.packbits` has them
-    max_slices, max_pricing_slices : slices of exact pricing and of the search, and of exact pricing
-        alone, after which it is given up
     least : proven by exact pricing, None before
     n_slices : of exact pricing and of the search
     search : for all clusters, None before it has begun
@@ -58,8 +57,6 @@ class Enumeration(Attached):
     at: DualValues
     cutoff: float
     found: NDArray[np.uint8]
-    max_slices: int
-    max_pricing_slices: int
     least: float | None = None
     n_slices: int = 0
     search: ClusterSearch | None = None
@@ -82,8 +79,6 @@ class Enumeration(Attached):
         at: DualValues,
         cutoff: float,
         least: float | None = None,
-        max_slices: int | None = None,
-        max_pricing_slices: int | None = None,
     ) -> Enumeration:
         """Begin to enumerate.
 
@@ -91,12 +86,10 @@ class Enumeration(Attached):
         ----------
         cutoff : finite
         least : proven by exact pricing at these prices, if that has been done
-        max_slices, max_pricing_slices : None for MAX_SLICES and MAX_PRICING_SLICES
         """
         assert math.isfinite(cutoff)
         none = np.packbits(np.zeros((0, contraction.n_blocks), bool), axis=1)
-        max_slices = max_slices or MAX_SLICES
-        self = cls(at, cutoff, none, max_slices, max_pricing_slices or MAX_PRICING_SLICES)
+        self = cls(at, cutoff, none)
         self.attach(contraction, pricer)
         if least is not None:
             self._take(least)
@@ -123,7 +116,7 @@ class Enumeration(Attached):
         self.n_slices += 1
         least = self._pricer.exact(self.at.prices, -self.at.sigma).least
         if least is None:
-            self.is_finished = self.n_slices >= self.max_pricing_slices
+            self.is_finished = self.n_slices >= MAX_PRICING_SLICES
             return
         self._take(least)
 
@@ -143,7 +136,7 @@ class Enumeration(Attached):
         found = self.search.run(self._pricer.nodes_per_slice)
         self.found = np.concatenate([self.found, np.packbits(found, axis=1)])
         self.is_finished = not self.search.is_finished and (
-            self.n_slices >= self.max_slices or len(self.found) > MAX_CLUSTERS
+            self.n_slices >= MAX_SLICES or len(self.found) > MAX_CLUSTERS
         )
 
     def _sought(self) -> SoughtClusters:

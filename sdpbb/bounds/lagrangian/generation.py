@@ -14,17 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound, scatter_bound
-from sdpbb.bounds.lagrangian.columns import Columns, merged
+from sdpbb.bounds.lagrangian.columns import Columns, allowed, merged
 from sdpbb.bounds.lagrangian.duals import (
     DualValues,
+    KnownClustering,
     inherited_prices,
     is_proof_of_infeasibility,
     lagrangian_bound,
     whole_prices,
 )
-from sdpbb.bounds.lagrangian.masters import begun_master
-from sdpbb.bounds.lagrangian.masters.programme import MasterProgramme, MasterSolution, Phase
-from sdpbb.bounds.lagrangian.primal import Primal
+from sdpbb.bounds.lagrangian.masters import MasterProgramme, MasterSolution, Phase
+from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
+from sdpbb.bounds.lagrangian.masters.simplex import Master
+from sdpbb.bounds.lagrangian.primal import round_to_clustering
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
@@ -80,7 +82,7 @@ class GenerationWarmStart:
 INHERITED_PER_BLOCK = 10
 # For rounding in the proof of a bound that is to reach the cutoff.
 _ROOM = 1e-9
-# Maximum columns added at once, those of the lowest reduced costs.
+# Maximum columns added at once, those of the lowest reduced costs; of more blocks, their number.
 MAX_COLUMNS_PER_ROUND = 200
 # Reduced costs count as negative below minus this share of the master's value per cluster. A bound
 # is at most this share below the value of the programme.
@@ -101,10 +103,11 @@ class Generation(Attached):
 
     Source: Babaki, Guns and Nijssen (2014), section 3; Farkas pricing as in equation 21.
 
+    support, x : the s clusters that the last master solution uses, and how much of each (s,)
     bound : the best so far, with its evidence. Where it is inf, that is for costs that are all 0
-    integer : whether an integer programme searches for a clustering once the master is solved
     under_way : unfinished exact pricing
     own : dual values of the last master programme
+    labels, cost : the cheapest clustering that master solutions were rounded to
     early : whether exact pricing before the end is worth another try
     is_finished : whether further steps change nothing: the master programme is solved, or no
         further progress is to be had
@@ -114,11 +117,13 @@ class Generation(Attached):
     """
 
     master: MasterProgramme
-    primal: Primal
+    support: Columns
+    x: NDArray[np.float64]
     bound: ProvenBound
-    integer: bool
     under_way: ExactPricing | None = None
     own: DualValues | None = None
+    labels: NDArray[np.intp] | None = None
+    cost: float = math.inf
     early: bool = True
     is_finished: bool = False
     least: float | None = None
@@ -131,7 +136,6 @@ class Generation(Attached):
         pricer: BranchingPricer,
         columns: Columns | None = None,
         centre: DualValues | None = None,
-        integer: bool = True,
     ) -> Generation:
         """Begin to generate columns.
 
@@ -141,8 +145,8 @@ class Generation(Attached):
         centre : good dual values, such as those of another bound or of the parent of a node
         """
         master = begun_master(contraction, columns, centre)
-        primal, bound = Primal.begin(contraction), scatter_bound(contraction)
-        self = cls(master, primal, bound, integer)
+        none = Columns.of(contraction, np.zeros((0, contraction.n_blocks), bool))
+        self = cls(master, none, np.zeros(0), scatter_bound(contraction))
         self._contraction, self._pricer = contraction, pricer
         return self
 
@@ -176,11 +180,13 @@ class Generation(Attached):
 
         Z @ weights is how often each block is covered. Zero before the first step.
         """
-        return self.primal.affinity(self._contraction)
+        members = self.support.members.astype(np.float64)
+        weights = self.x / (members @ self._contraction.weights)
+        return members.T @ (weights[:, None] * members)
 
     def clustering(self) -> NDArray[np.intp] | None:
         """Return the cheapest clustering met: labels (m,) of exactly k clusters, if any."""
-        return self.primal.labels
+        return self.labels
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Solve the restricted master programme and price, or continue exact pricing by a slice.
@@ -200,28 +206,42 @@ class Generation(Attached):
     def _step(self, cutoff: float) -> None:
         """Resume unfinished exact pricing, or solve the master programme and price."""
         if self.under_way is not None:
-            self._price_in_slices(self.under_way, cutoff)
+            self._price_in_slices(self.under_way)
             return
         master = self.master
         solution = master.solve()
-        self.primal.meet(self._contraction, master.columns, solution, master.is_worth_rounding)
+        used = solution.x > 0.0
+        self.support, self.x = master.columns.select(used), solution.x[used]
         self.own = own = DualValues(solution.prices, solution.sigma)
-        if solution.phase is Phase.FEASIBILITY:
-            self._price_for_cover(own)
+        for_cover = solution.phase is Phase.FEASIBILITY
+        if not for_cover and master.is_worth_rounding:
+            self._round()
+        members = self._pricer.heuristic(own.prices, own.sigma, for_cover)
+        found = Columns.of(self._contraction, members)
+        grown = self._add(found, own)
+        if for_cover:
+            self.under_way = None if grown else _pricing_for_cover(own)
         else:
-            master.purge(solution)
-            self._price(own, solution, cutoff)
+            self._conclude(own, found, grown, solution, cutoff)
 
-    def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> None:
-        """Price heuristically; begin exact pricing where nothing is found, or where it may suffice.
+    def _round(self) -> None:
+        """Round the last master solution, and take the clustering if it is the cheapest so far."""
+        of = self._contraction
+        labels = round_to_clustering(of, self.support.members, self.x)
+        if labels is not None and of.keeps_sizes(labels) and of.cost(labels) < self.cost:
+            self.labels, self.cost = labels, of.cost(labels)
+
+    def _conclude(
+        self, own: DualValues, found: Columns, grown: bool, solution: MasterSolution, cutoff: float
+    ) -> None:
+        """Begin exact pricing if heuristics find nothing, or where it may suffice.
 
         own : the dual values of the solution
         """
-        found = Columns.of(self._contraction, self._pricer.heuristic(own.prices, own.sigma))
         least = float((found.costs - found.collected(own.prices)).min(initial=-own.sigma))
         shown = DualValues(own.prices, -least).value(self._contraction.k)
         self.master.observe(solution, shown)
-        grown, needed = self._add(found, own), self._closing_value(own, cutoff)
+        needed = self._closing_value(own, cutoff)
         if self.early and shown + self._paid_by_all >= cutoff:
             self.under_way = ExactPricing(own, needed, settles=False)
         elif not grown and self.master.settle(solution):
@@ -230,65 +250,33 @@ class Generation(Attached):
             settles = not closing and self.master.is_final
             self.under_way = ExactPricing(own, needed if closing else optimal, settles)
 
-    def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> None:
+    def _price_in_slices(self, pricing: ExactPricing) -> None:
         """Work for a slice on unfinished exact pricing, of whichever kind it is."""
         assert self.own is not None
         prices = pricing.at.prices
         outcome = self._pricer.exact(prices, pricing.target, pricing.for_cover)
         found = Columns.of(self._contraction, outcome.members)
         grown, least = self._add(found, self.own), outcome.least
-        if least is not None and not pricing.for_cover:
-            self._prove(prices, least)
-        if pricing.for_cover:
-            self._priced_for_cover(pricing, least, grown)
-        else:
-            self._priced_to_target(pricing, found, least, grown, cutoff)
-
-    def _priced_to_target(
-        self,
-        pricing: ExactPricing,
-        found: Columns,
-        least: float | None,
-        grown: bool,
-        cutoff: float,
-    ) -> None:
-        """Conclude what a slice towards the target itself has shown."""
         # A cluster below the target shows that these prices do not close the node.
         refuted = not pricing.settles and len(found) > 0
-        if least is None and not grown and not refuted:
+        if least is None and not (grown or refuted):
             return
-        self.under_way = None
+        self.under_way, of = None, self._contraction
+        if least is not None:
+            if not pricing.for_cover:
+                self.bound = max(self.bound, lagrangian_bound(of, prices, least))
+            elif is_proof_of_infeasibility(prices, least, of.k):
+                self.bound = ProvenBound(math.inf, Lagrangian(prices, least))
+                self.is_finished = True
         if grown:
             return
         if not pricing.settles:
             # Either the bound closes the node, or these prices will not while the pool is the same.
             self.early = False
             return
-        self.least = least
-        if self.integer:
-            self.primal.search(self._contraction, self.master.columns, pricing.at, cutoff)
         self.is_finished = True
-
-    def _price_for_cover(self, own: DualValues) -> None:
-        """Price heuristically while the pool has no cover; if nothing is found, begin exactly."""
-        members = self._pricer.heuristic(own.prices, own.sigma, for_cover=True)
-        if self._add(Columns.of(self._contraction, members), own):
-            return
-        prices = whole_prices(own.prices)
-        scale = float(np.abs(prices).max()) / float(np.abs(own.prices).max())
-        target = -math.floor((own.sigma + _COVER_TOLERANCE) * scale)
-        at = DualValues(prices, -float(target))
-        self.under_way = ExactPricing(at, float(target), settles=True, for_cover=True)
-
-    def _priced_for_cover(self, pricing: ExactPricing, least: float | None, grown: bool) -> None:
-        """Conclude what a slice has shown while the pool has no cover (Farkas pricing)."""
-        if least is None and not grown:
-            return
-        self.under_way, prices = None, pricing.at.prices
-        if least is not None and is_proof_of_infeasibility(prices, least, self._contraction.k):
-            self.bound = ProvenBound(math.inf, Lagrangian(prices, least))
-            self.is_finished = True
-        self.is_finished |= not grown
+        if not pricing.for_cover:
+            self.least = least
 
     def _add(self, found: Columns, own: DualValues) -> bool:
         """Add the columns that improve the master programme most; return whether any do.
@@ -301,16 +289,11 @@ class Generation(Attached):
             reduced, tolerance = -found.collected(own.prices), _COVER_TOLERANCE
         reduced = reduced + own.sigma
         order = np.argsort(reduced, kind="stable")
-        most = max(MAX_COLUMNS_PER_ROUND, self.master.columns_at_once)
+        most = max(MAX_COLUMNS_PER_ROUND, self._contraction.n_blocks)
         best = order[reduced[order] < -tolerance][:most]
         grown = self.master.add(found.select(best)) > 0
         self.early = self.early or grown
         return grown
-
-    def _prove(self, prices: NDArray[np.float64], least: float) -> None:
-        """Take the Lagrangian bound of prices at which no cluster has a value below least."""
-        proven = lagrangian_bound(self._contraction, prices, least)
-        self.bound = max(self.bound, proven)
 
     def _closing_value(self, at: DualValues, cutoff: float) -> float:
         """Return the least value with which these prices close the node, with room for rounding.
@@ -331,3 +314,56 @@ class Generation(Attached):
         """Return how little a cluster may save at dual values without being worth a column."""
         k = self._contraction.k
         return TOLERANCE * abs(own.value(k)) / k
+
+
+def _pricing_for_cover(own: DualValues) -> ExactPricing:
+    """Return exact pricing at whole prices in the ratio of dual values without a cover (Farkas)."""
+    prices = whole_prices(own.prices)
+    scale = float(np.abs(prices).max()) / float(np.abs(own.prices).max())
+    target = -math.floor((own.sigma + _COVER_TOLERANCE) * scale)
+    return ExactPricing(DualValues(prices, -float(target)), float(target), True, for_cover=True)
+
+
+# Minimum blocks for solving master programmes by the interior point method, if a clustering is
+# known. u1060 in the plane, k = 100: 16 programmes of a tenth of a second each.
+INTERIOR_FROM = 256
+
+
+def begun_master(
+    contraction: Contraction, columns: Columns | None, centre: DualValues | None
+) -> MasterProgramme:
+    """Return a new master programme over the singletons that are allowed and some columns.
+
+    centre : good dual values, None for those of the clustering that the columns begin with
+    """
+    pool, n_known = Columns.singletons(contraction), 0
+    if not contraction.is_monotone:
+        pool = pool.select(allowed(contraction, pool.members))
+    if columns is not None:
+        pool, n_known = pool + columns, covering_prefix(columns, contraction.k)
+    if centre is None and columns is not None and n_known:
+        centre = _first_duals(contraction, columns.select(np.arange(n_known)))
+    if contraction.is_monotone and n_known and contraction.n_blocks >= INTERIOR_FROM:
+        assert centre is not None
+        return InteriorMaster.begin(contraction, pool, centre)
+    return Master.begin(contraction, pool, None if centre is None else centre.prices)
+
+
+def _first_duals(contraction: Contraction, clusters: Columns) -> DualValues:
+    """Return dual values at which no cluster of a partition of the blocks has a reduced cost."""
+    labels = clusters.members.argmax(axis=0)
+    known = KnownClustering.of(contraction.means, contraction.weights, labels)
+    prices = contraction.scatter + contraction.weights * known.prices
+    return DualValues(prices, known.surplus)
+
+
+def covering_prefix(columns: Columns, k: int) -> int:
+    """Return how many columns at the beginning are a partition into at most k; 0 for none."""
+    covered = np.zeros(columns.n_blocks, bool)
+    for position in range(min(k, len(columns))):
+        if (covered & columns.members[position]).any():
+            return 0
+        covered |= columns.members[position]
+        if covered.all():
+            return position + 1
+    return 0

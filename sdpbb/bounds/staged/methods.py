@@ -29,8 +29,6 @@ MAX_TRIED_STEPS = 120
 # that takes longer does not end. With soft constraints on iris and glass, and size limits on wine,
 # 90 more steps did not help. Wine with k = 5 is within 0.3 percent after 20.
 MAX_FAR_STEPS = 30
-# Maximum slices of enumeration at the prices of places. Successful ones take 11 to 148.
-MAX_PLACE_SLICES = 300
 # Maximum iterations of the semidefinite bound that the first prices of columns are taken from.
 CENTRE_ITERATIONS = 100
 # Matrices over the blocks that branching by places holds.
@@ -62,8 +60,7 @@ def _enumeration_at_places(run: StagedRun, cutoff: float) -> bool:
         return False
     from sdpbb.bounds.lagrangian.duals import DualValues
 
-    duals, most = DualValues(proof.prices, -proof.least), run.method.max_pricing_slices
-    return run.enumerate(duals, cutoff, proof.least, MAX_PLACE_SLICES, most)
+    return run.enumerate(DualValues(proof.prices, -proof.least), cutoff, proof.least)
 
 
 def _easy_columns(run: StagedRun, cutoff: float) -> bool:
@@ -92,7 +89,7 @@ def _enumeration(run: StagedRun, cutoff: float) -> bool:
     duals = run.semidefinite_duals()
     if run.are_far(duals):
         return False
-    return run.enumerate(duals, cutoff, None, None, run.method.max_pricing_slices)
+    return run.enumerate(duals, cutoff)
 
 
 def _late_columns(run: StagedRun, cutoff: float) -> bool:
@@ -164,7 +161,7 @@ class ColgenBounding(StagedBounding):
     @staticmethod
     def exercise(contraction: Contraction) -> None:
         from sdpbb.bounds.lagrangian.columns import Columns
-        from sdpbb.bounds.lagrangian.masters import interior_method
+        from sdpbb.bounds.lagrangian.masters import interior
         from sdpbb.bounds.lagrangian.partitioning import cheapest_partition, exact_cover
 
         run = ColgenBounding().start(contraction, None)
@@ -174,7 +171,7 @@ class ColgenBounding(StagedBounding):
         members = np.tri(m, dtype=bool) & ~np.tri(m, k=-3, dtype=bool)
         cheapest_partition(contraction, Columns.of(contraction, members), contraction.total)
         exact_cover.exercise()
-        interior_method.exercise()
+        interior.exercise()
 
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about.

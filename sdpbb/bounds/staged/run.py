@@ -272,14 +272,11 @@ class StagedRun(Attached):
         assert self.relaxed is not None
         return master_dual(self.contraction, self.relaxed.relaxation, self.relaxed.dual_point())
 
-    def enumerate(self, at: DualValues, cutoff: float, *given: Any) -> bool:
-        """Begin to enumerate clusters at dual values.
-
-        given : further arguments of `Enumeration.start`
-        """
+    def enumerate(self, at: DualValues, cutoff: float, least: float | None = None) -> bool:
+        """Begin to enumerate clusters at dual values, as `Enumeration.start`."""
         from sdpbb.bounds.lagrangian.enumeration import Enumeration
 
-        self.enumeration = Enumeration.start(self.contraction, self.pricing, at, cutoff, *given)
+        self.enumeration = Enumeration.start(self.contraction, self.pricing, at, cutoff, least)
         return True
 
     def generate(self, centre: DualValues | None) -> bool:
@@ -295,9 +292,7 @@ class StagedRun(Attached):
         if inherited is not None:
             of_parent, duals = inherited.for_child(self.contraction)
             columns, centre = columns + of_parent, duals if centre is None else centre
-        # Integer programmes over the columns find little in children that they have not before.
-        at_root = inherited is None
-        self.columns = Generation.begin(self.contraction, self.pricing, columns, centre, at_root)
+        self.columns = Generation.begin(self.contraction, self.pricing, columns, centre)
         return True
 
 
@@ -331,11 +326,8 @@ class StagedBounding(BoundingMethod[StagedWarmStart]):
 
     stages: tuple[Stage, ...]
 
-    def __init__(
-        self, sdp: SdpParameters | None = None, max_pricing_slices: int | None = None
-    ) -> None:
-        """max_pricing_slices : of enumeration; None for `enumeration.MAX_PRICING_SLICES`"""
-        self.sdp, self.max_pricing_slices = SdpBounding(sdp), max_pricing_slices
+    def __init__(self, sdp: SdpParameters | None = None) -> None:
+        self.sdp = SdpBounding(sdp)
         self.most_blocks_here = self.sdp.most_blocks_here
 
     def start(

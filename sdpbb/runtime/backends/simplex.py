@@ -18,7 +18,6 @@ Simplex = Literal["dual", "primal"]
 
 _STRATEGY = {"dual": 1, "primal": 4}
 _OTHER: dict[Simplex, Simplex] = {"dual": "primal", "primal": "dual"}
-_BASIC = int(highspy.HighsBasisStatus.kBasic)
 _LOWER = int(highspy.HighsBasisStatus.kLower)
 _STATUSES = {int(status): status for status in highspy.HighsBasisStatus.__members__.values()}
 
@@ -33,11 +32,6 @@ class Basis:
 
     columns: NDArray[np.int8]
     rows: NDArray[np.int8]
-
-    def basic(self) -> NDArray[np.bool_]:
-        """Return which columns are basic, (p,)."""
-        are_basic: NDArray[np.bool_] = self.columns == _BASIC
-        return are_basic
 
     def added(self, count: int) -> Basis:
         """Return the basis with further columns, at their lower bounds."""

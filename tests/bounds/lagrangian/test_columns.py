@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
 
 from sdpbb.bounds.lagrangian.columns import (
     Columns,
@@ -15,7 +14,7 @@ from sdpbb.bounds.lagrangian.columns import (
     known_columns,
     merged,
 )
-from sdpbb.bounds.lagrangian.primal import cheapest_choice, round_to_clustering, split
+from sdpbb.bounds.lagrangian.primal import round_to_clustering, split
 from sdpbb.problem import MaximumSize
 from tests.bounds.nodes import PAIRS, all_columns, contracted, nodes
 from tests.enumeration import canonical, clusterings, is_allowed
@@ -150,15 +149,3 @@ def test_splitting_never_costs(labels):
     assert len(np.unique(after)) == 4
     assert contraction.cost(after) < contraction.cost(before)
     assert before.tolist() == labels
-
-
-@given(nodes(*PAIRS), st.booleans())
-def test_the_cheapest_choice_of_all_clusters_is_the_optimum(node, covers):
-    columns, k = node.columns, node.contraction.k
-    chosen = cheapest_choice(csr_array(columns.members), columns.costs, k, covers, 60.0)
-    if chosen is None:
-        assert not node.truth.is_feasible
-        return
-    assert np.isclose(columns.costs[chosen].sum(), node.optimum, rtol=1e-9, atol=1e-12)
-    held = columns.members[chosen].sum(axis=0)
-    assert (held >= 1).all() if covers else (held == 1).all() and len(chosen) == k

@@ -1,58 +1,105 @@
-"""Restricted master programmes: the one that a node begins with; an interface, and two solvers."""
+"""Interface of restricted master programmes: the cheapest cover of the blocks by known clusters."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+
 import numpy as np
+from numpy.typing import NDArray
 
-from sdpbb.bounds.lagrangian.columns import Columns, allowed
-from sdpbb.bounds.lagrangian.duals import DualValues
-from sdpbb.bounds.lagrangian.first_prices import KnownClustering
-from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
-from sdpbb.bounds.lagrangian.masters.programme import MasterProgramme
-from sdpbb.bounds.lagrangian.masters.simplex import Master
+from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.problem import Contraction
-
-# Minimum blocks for solving master programmes by the interior point method, if a clustering is
-# known. u1060 in the plane, k = 100: 16 programmes of a tenth of a second each.
-INTERIOR_FROM = 256
+from sdpbb.runtime.archive.stored import Attached, stored
 
 
-def begun_master(
-    contraction: Contraction, columns: Columns | None, centre: DualValues | None
-) -> MasterProgramme:
-    """Return a new master programme over the singletons that are allowed and some columns.
+@stored
+class Phase(Enum):
+    """Objective of the master programme."""
 
-    centre : good dual values, None for those of the clustering that the columns begin with
+    FEASIBILITY = "the number of blocks, in parts, that are not covered"
+    COST = "the cost of a cover"
+
+
+@dataclass(frozen=True, eq=False)
+class MasterSolution:
+    """Optimal solution of the restricted master programme and of its dual.
+
+    phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
+    value : the minimum, with what perturbations cost
+    x : (t,) how much of each column is used
+    prices : (m,) lambda, >= 0 in the covering form
+    sigma : the price of a cluster, >= 0 in the covering form
+    perturbation : sum of the perturbations of the covers of blocks; 0 without a penalty on prices
     """
-    pool, n_known = Columns.singletons(contraction), 0
-    if not contraction.is_monotone:
-        pool = pool.select(allowed(contraction, pool.members))
-    if columns is not None:
-        pool, n_known = pool + columns, covering_prefix(columns, contraction.k)
-    if centre is None and columns is not None and n_known:
-        centre = _first_duals(contraction, columns.select(np.arange(n_known)))
-    if contraction.is_monotone and n_known and contraction.n_blocks >= INTERIOR_FROM:
-        assert centre is not None
-        n_fixed = contraction.n_blocks + n_known
-        return InteriorMaster.begin(contraction, pool, n_fixed, centre.prices, centre.sigma)
-    return Master.begin(contraction, pool, None if centre is None else centre.prices)
+
+    phase: Phase
+    value: float
+    x: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    sigma: float
+    perturbation: float
 
 
-def _first_duals(contraction: Contraction, clusters: Columns) -> DualValues:
-    """Return dual values at which no cluster of a partition of the blocks has a reduced cost."""
-    labels = clusters.members.argmax(axis=0)
-    known = KnownClustering.of(contraction.means, contraction.weights, labels)
-    prices = contraction.scatter + contraction.weights * known.prices
-    return DualValues(prices, known.surplus)
+@dataclass(eq=False)
+class MasterProgramme(Attached, ABC):
+    """Restricted master programme over a pool of columns, however it is solved.
 
+    Where nothing else is said it is solved to an optimal vertex. One that is left early says how
+    near its solutions are to an optimum, and is told how near they have to be.
 
-def covering_prefix(columns: Columns, k: int) -> int:
-    """Return how many columns at the beginning are a partition into at most k; 0 for none."""
-    covered = np.zeros(columns.n_blocks, bool)
-    for position in range(min(k, len(columns))):
-        if (covered & columns.members[position]).any():
-            return 0
-        covered |= columns.members[position]
-        if covered.all():
-            return position + 1
-    return 0
+    columns : the pool
+    phase : objective of the last solution, or of the first one before
+    """
+
+    columns: Columns
+    phase: Phase
+
+    @abstractmethod
+    def attach(self, contraction: Contraction) -> MasterProgramme:
+        """Resume on the contraction that the programme has started with."""
+
+    def add(self, columns: Columns) -> int:
+        """Add those of the columns that are not in the pool, and return how many these are."""
+        before = len(self.columns)
+        self.columns = self.columns + columns
+        self._append(self.columns.select(np.arange(before, len(self.columns))))
+        return len(self.columns) - before
+
+    @abstractmethod
+    def _append(self, columns: Columns) -> None:
+        """Take note of further columns of the pool."""
+
+    @abstractmethod
+    def solve(self) -> MasterSolution:
+        """Minimise over the pool.
+
+        Raises
+        ------
+        BackendFailure
+            If the method ends without a verdict, or contradicts itself.
+        """
+
+    @abstractmethod
+    def settle(self, solution: MasterSolution) -> bool:
+        """Make the next programme more exact, as heuristic pricing finds nothing at a solution.
+
+        Return whether the solution is exact enough already, so that exact pricing pays off.
+        """
+
+    @property
+    def is_worth_rounding(self) -> bool:
+        """True if the last solution is near enough to an optimum for clusterings."""
+        return True
+
+    @property
+    def is_final(self) -> bool:
+        """True if the last solution is as precise as any will be."""
+        return True
+
+    def observe(self, solution: MasterSolution, shown: float) -> None:
+        """Take note of the bound, as far as heuristics see, that pricing at a solution has shown.
+
+        It says how precise the next solution has to be, if it is not an optimal vertex anyway.
+        """

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
 from sdpbb.bounds.lagrangian.columns import Columns
-from sdpbb.bounds.lagrangian.masters.programme import (
-    KEPT,
-    MAX_COLUMNS_PER_BLOCK,
+from sdpbb.bounds.lagrangian.masters import (
     MasterProgramme,
     MasterSolution,
     Phase,
@@ -95,8 +93,7 @@ class Master(MasterProgramme):
         cls, contraction: Contraction, columns: Columns, centre: NDArray[np.float64] | None
     ) -> Master:
         """Begin with a pool of columns and a centre."""
-        limit = float(MAX_COLUMNS_PER_BLOCK * columns.n_blocks)
-        return cls(columns, limit, Phase.FEASIBILITY, centre).attach(contraction)
+        return cls(columns, Phase.FEASIBILITY, centre).attach(contraction)
 
     def attach(self, contraction: Contraction) -> Master:
         k, covers = contraction.k, contraction.is_monotone
@@ -115,36 +112,30 @@ class Master(MasterProgramme):
         self._append(self.columns)
         return self
 
-    def add(self, columns: Columns) -> int:
-        new = self._grow(columns)
-        self._append(new)
-        if self.basis is not None:
-            self.basis = self.basis.added(len(new))
-        return len(new)
-
     def solve(self) -> MasterSolution:
         """Minimise over the pool, as in the interface.
 
         The phase FEASIBILITY, which ends once the pool covers all blocks, has no penalty.
         """
-        if self.phase is Phase.COST and (solution := self._of_least_cost()) is not None:
-            return solution
-        # The columns that cover all blocks are to be found, or were purged while perturbations did.
-        self.phase = Phase.FEASIBILITY
-        free = np.full(self._n_artificial, math.inf)
-        if self._covers:
-            free[self._m :] = 0.0
-        ones = np.ones(self._n_artificial)
-        vertex = self._optimal_vertex(np.zeros(len(self.columns)), free, ones)
-        if vertex is None:
-            raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
-        if vertex.objective > _FEASIBLE:
-            return self._solution(vertex, 1.0)
-        self.phase = Phase.COST
-        self.unit = self._unit_of(self.columns.costs.mean() * self._m)
-        solution = self._of_least_cost()
-        if solution is None:
-            raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
+        if self.phase is Phase.FEASIBILITY:
+            free = np.full(self._n_artificial, math.inf)
+            if self._covers:
+                free[self._m :] = 0.0
+            ones = np.ones(self._n_artificial)
+            vertex = self._optimal_vertex(np.zeros(len(self.columns)), free, ones)
+            if vertex.objective > _FEASIBLE:
+                return self._solution(vertex, 1.0)
+            self.phase = Phase.COST
+            self.unit = self._unit_of(self.columns.costs.mean() * self._m)
+        centre = self.centre if self.slope > 0.0 else None
+        # Perturbations may cover what the columns of x, of whatever cost, do not.
+        about = 0.0 if centre is None else float(np.abs(centre).sum())
+        for attempt in range(_RESCALINGS):
+            solution = self._solve_near(centre)
+            unit = self._unit_of(max(float(self.columns.costs @ solution.x), about))
+            if unit / _SLACK <= self.unit <= unit * _SLACK or attempt == _RESCALINGS - 1:
+                break
+            self.unit = unit
         return solution
 
     def settle(self, solution: MasterSolution) -> bool:
@@ -152,45 +143,12 @@ class Master(MasterProgramme):
 
         Return whether the programme without the penalty is solved thereby.
         """
-        is_solved = self._box is None or solution.perturbation == 0.0
+        is_solved = solution.perturbation == 0.0
         slope = self.slope * BOX_DECREASE
         self.n_solved += 1
         self.slope = slope if slope >= LEAST_PENALTY else 0.0
         self.centre = solution.prices
         return is_solved
-
-    @property
-    def _box(self) -> NDArray[np.float64] | None:
-        """Centre of the box; None if there is none."""
-        return self.centre if self.slope > 0.0 else None
-
-    def _of_least_cost(self) -> MasterSolution | None:
-        """Return the cheapest cover; None if the pool has none."""
-        solution, centre = None, self._box
-        for _ in range(_RESCALINGS):
-            solution = self._solve_near(centre)
-            if solution is None:
-                return None
-            # Perturbations may cover what the columns of x, of whatever cost, do not.
-            about = 0.0 if centre is None else float(np.abs(centre).sum())
-            unit = self._unit_of(max(float(self.columns.costs @ solution.x), about))
-            if unit / _SLACK <= self.unit <= unit * _SLACK:
-                break
-            self.unit = unit
-        return solution
-
-    def purge(self, solution: MasterSolution) -> None:
-        if len(self.columns) <= self.limit or self.basis is None:
-            return
-        reduced = self.columns.costs - self.columns.members @ solution.prices
-        order = np.argsort(reduced, kind="stable")
-        first = self._n_artificial
-        keep = self.basis.basic()[first:].copy()
-        keep[order[: int(KEPT * len(order))]] = True
-        kept = np.concatenate([np.ones(first, bool), keep])
-        self._matrix = self._matrix[:, kept]
-        self.basis = self.basis.kept(kept)
-        self._shrink(keep)
 
     def _append(self, columns: Columns) -> None:
         count = len(columns)
@@ -204,7 +162,8 @@ class Master(MasterProgramme):
         price = value / self._m
         return 2.0 ** math.frexp(price / _PRICE_IN_UNITS)[1] if price > 0.0 else self.unit
 
-    def _solve_near(self, centre: NDArray[np.float64] | None) -> MasterSolution | None:
+    def _solve_near(self, centre: NDArray[np.float64] | None) -> MasterSolution:
+        """Return the cheapest cover, with a penalty outside of the box around a centre, if any."""
         unit = self.unit
         count = 2 * self._m
         y_costs, y_upper = np.zeros(self._n_artificial), np.zeros(self._n_artificial)
@@ -214,15 +173,16 @@ class Master(MasterProgramme):
             np.clip(y_costs, -_LARGEST_COST, _LARGEST_COST, out=y_costs)
             y_upper[:count] = self.slope
         costs = np.minimum(self.columns.costs / unit, _LARGEST_COST)
-        vertex = self._optimal_vertex(costs, y_upper, y_costs)
-        return None if vertex is None else self._solution(vertex, unit)
+        return self._solution(self._optimal_vertex(costs, y_upper, y_costs), unit)
 
     def _optimal_vertex(
         self,
         costs: NDArray[np.float64],
         y_upper: NDArray[np.float64],
         y_costs: NDArray[np.float64],
-    ) -> Vertex | None:
+    ) -> Vertex:
+        if self.basis is not None:
+            self.basis = self.basis.added(self._matrix.shape[1] - len(self.basis.columns))
         vertex = optimal_vertex(
             np.concatenate([y_costs, costs]),
             self._matrix,
@@ -233,7 +193,9 @@ class Master(MasterProgramme):
             _TOLERANCE,
             self.basis,
         )
-        self.basis = None if vertex is None else vertex.basis
+        if vertex is None:
+            raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
+        self.basis = vertex.basis
         return vertex
 
     def _solution(self, vertex: Vertex, unit: float) -> MasterSolution:

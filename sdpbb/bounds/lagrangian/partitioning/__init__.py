@@ -21,7 +21,6 @@ from sdpbb.bounds.lagrangian.partitioning.explicit_master import (
     Multipliers,
     partitioning_vertex,
 )
-from sdpbb.bounds.lagrangian.primal import cheapest_choice
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 
@@ -67,9 +66,6 @@ BATCH = 3
 CUT_ROUNDS, MAX_CUTS, MAX_CUTS_PER_BLOCK, VIOLATION = 10, 60, 5, 1e-3
 # Variables further from 0 and 1 are fractional.
 FRACTIONAL = 1e-8
-# Columns of the lowest reduced costs among which HiGHS searches for a partition before the final
-# search, and its seconds. It proves nothing.
-INTEGER_COLUMNS, INTEGER_SECONDS = 3000, 1.0
 # Effort of the search after each linear programme, and of the final one: columns examined in all
 # its nodes. The first succeeds if few columns remain. About 10 million take a second; the final
 # search is one step, so a time limit waits for its end.
@@ -209,7 +205,6 @@ class _PartitionSearch:
             if not rounds_left or not len(more):
                 break
             triples = np.concatenate([triples, more])
-        self._try_integer_programme()
         self.search(EFFORT)
 
     def tighten(self, by: Multipliers) -> NDArray[np.int64]:
@@ -304,16 +299,6 @@ class _PartitionSearch:
         if finished:
             self.is_finished = True
             self._keep(np.zeros(len(self.costs), bool))
-
-    def _try_integer_programme(self) -> None:
-        """Look for a cheaper partition with HiGHS: with it more columns drop out."""
-        lowest = _lowest(self._best.reduced_costs(self.sets, self.costs), INTEGER_COLUMNS)
-        if len(lowest):
-            sets, costs = self.sets[lowest], self.costs[lowest]
-            exact = costs.astype(np.float64)
-            chosen = cheapest_choice(sets, exact, self.k, False, INTEGER_SECONDS)
-            if chosen is not None:
-                self._offer(sets[chosen], costs[chosen])
 
     def _offer(self, sets: csr_array, costs: NDArray[np.int64]) -> None:
         """Accept an integral vertex below the target as a partition."""

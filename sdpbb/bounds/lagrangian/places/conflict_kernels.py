@@ -80,24 +80,21 @@ def lost_in_box(
 
 
 @njit(cache=True, nogil=True)
-def subtract_lost(
-    of: Pieces, heights: Floats, places: Reals, at: Rates, pairs: Integers, values: Reals
-) -> None:
+def subtract_lost(of: Pieces, places: Reals, at: Rates, pairs: Integers, values: Reals) -> None:
     """Subtract from the values (M,) of places what pairs cost there.
 
     at : the rates of the places
     pairs : by the positions of points in the pieces
     """
-    left, active = np.zeros(len(heights)), np.empty_like(pairs)
+    left, active = np.zeros(len(of.heights)), np.empty_like(pairs)
     for c in range(len(places)):
-        n_active = _fill_active(of, heights, places[c], at.rates[c], pairs, active, left)
+        n_active = _fill_active(of, places[c], at.rates[c], pairs, active, left)
         values[c] = charge(values[c], active[:n_active], left)
 
 
 @njit(cache=True, nogil=True)
 def subtract_unserved(
     of: Pieces,
-    heights: Floats,
     places: Reals,
     masses: Reals,
     at: Rates,
@@ -109,10 +106,10 @@ def subtract_unserved(
     Each charge follows its lesser worth; those before it are seen through what they left of that.
     What blocks that leave have of the measure is missing then (`at`).
     """
-    left, adjoint = np.zeros(len(heights)), np.zeros(len(heights))
+    left, adjoint = np.zeros(len(of.heights)), np.zeros(len(of.heights))
     active, lesser = np.empty_like(pairs), np.zeros(len(pairs), np.int64)
     for c in range(len(places)):
-        n_active = _fill_active(of, heights, places[c], at.rates[c], pairs, active, left)
+        n_active = _fill_active(of, places[c], at.rates[c], pairs, active, left)
         for a in range(n_active):
             i, j = active[a, 0], active[a, 1]
             least = min(left[i], left[j])
@@ -133,7 +130,6 @@ def subtract_unserved(
 @njit(cache=True, nogil=True)
 def _fill_active(
     of: Pieces,
-    heights: Floats,
     place: Reals,
     rate: float,
     pairs: Integers,
@@ -149,10 +145,10 @@ def _fill_active(
     x, y, z, count = of.points[0], of.points[1], of.points[2], 0
     for e in range(len(pairs)):
         i, j = pairs[e, 0], pairs[e, 1]
-        first = heights[i] + a * x[i] + b * y[i] + c * z[i] - square - rate * of.rates[i]
+        first = of.heights[i] + a * x[i] + b * y[i] + c * z[i] - square - rate * of.rates[i]
         if first <= 0.0:
             continue
-        second = heights[j] + a * x[j] + b * y[j] + c * z[j] - square - rate * of.rates[j]
+        second = of.heights[j] + a * x[j] + b * y[j] + c * z[j] - square - rate * of.rates[j]
         if second <= 0.0:
             continue
         active[count, 0], active[count, 1] = i, j

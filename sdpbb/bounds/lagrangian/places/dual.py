@@ -73,9 +73,9 @@ class PlaceDual:
             self._cast(of.rates[self._order]),
             np.minimum.reduceat(sorted_points, starts),
             np.maximum.reduceat(sorted_points, starts),
+            self._cast(np.zeros(len(position))),
+            np.zeros(len(starts)),
         )
-        self._heights = self._cast(np.zeros(len(position)))
-        self._highest = np.zeros(len(starts))
         self._rates = _no_rates(0)  # of the places, at the prices that were last looked at
 
     def _cast(self, values: NDArray[np.float64]) -> Floats:
@@ -83,25 +83,17 @@ class PlaceDual:
 
     def values(self, prices: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.float64]:
         """Return the values (M,) of the places at prices (m,), about."""
-        square = self._unit**2
-        fill_prices(self._pieces, prices[self._order] / square, self._heights, self._highest)
+        square, pieces, limits = self._unit**2, self._pieces, self._of.limits
+        fill_prices(pieces, prices[self._order] / square)
         values, rates = np.zeros(len(self.places)), _no_rates(len(self.places))
         for at in self._parts(len(values), time_left):
             places, part = self.places[at] / self._unit, _part(rates, at)
             if self._of.is_limited:
-                fill_values(
-                    self._pieces,
-                    self._heights,
-                    self._highest,
-                    places,
-                    self._of.limits,
-                    part,
-                    values[at],
-                )
+                fill_values(pieces, places, limits, part, values[at])
             else:
-                add_values(self._pieces, self._heights, self._highest, places, values[at])
+                add_values(pieces, places, values[at])
             if len(self._pairs):
-                subtract_lost(self._pieces, self._heights, places, part, self._pairs, values[at])
+                subtract_lost(pieces, places, part, self._pairs, values[at])
         self._rates = rates
         return values * square
 
@@ -129,14 +121,13 @@ class PlaceDual:
         on = np.flatnonzero(masses > _NO_MASS * self._of.k)
         for at in self._parts(len(on), time_left):
             places, mass = self.places[on[at]] / self._unit, masses[on[at]]
-            rates = _part(self._rates, on[at])
-            pieces, heights, highest = self._pieces, self._heights, self._highest
+            pieces, rates = self._pieces, _part(self._rates, on[at])
             if self._of.is_limited:
-                add_served_within(pieces, heights, highest, places, mass, rates, sorted_served)
+                add_served_within(pieces, places, mass, rates, sorted_served)
             else:
-                add_served(pieces, heights, highest, places, mass, sorted_served)
+                add_served(pieces, places, mass, sorted_served)
             if len(self._pairs):
-                subtract_unserved(pieces, heights, places, mass, rates, self._pairs, sorted_served)
+                subtract_unserved(pieces, places, mass, rates, self._pairs, sorted_served)
             add_shared(pieces, mass, rates, sorted_served)
         served = np.empty_like(sorted_served)
         served[self._order] = sorted_served

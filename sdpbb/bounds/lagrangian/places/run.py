@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound, scatter_bound
-from sdpbb.bounds.lagrangian.duals import inherited_prices
-from sdpbb.bounds.lagrangian.first_prices import KnownClustering, means_of
+from sdpbb.bounds.lagrangian.duals import KnownClustering, inherited_prices, means_of
 from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound

@@ -37,6 +37,8 @@ class Pieces(NamedTuple):
     points, weights : (3, n), (n,)
     rates : (n,) of the measure whose limits clusters keep, by weight; 0 without limits
     low, high : (p, 3) corners of the box around each piece
+    heights : (n,) y_i - ||x_i||^2 at the present prices y
+    highest : (p,) the highest price of each piece
     """
 
     points: Floats
@@ -44,43 +46,43 @@ class Pieces(NamedTuple):
     rates: Floats
     low: Reals
     high: Reals
+    heights: Floats
+    highest: Reals
 
 
 @njit(cache=True, nogil=True)
-def fill_prices(of: Pieces, prices: Reals, heights: Floats, highest: Reals) -> None:
-    """Fill in the heights (n,) y_i - ||x_i||^2, and the highest price (p,) of each piece."""
-    for piece in range(len(highest)):
-        highest[piece] = -np.inf
+def fill_prices(of: Pieces, prices: Reals) -> None:
+    """Fill in the heights, and the highest prices, at prices (n,)."""
+    for piece in range(len(of.highest)):
+        of.highest[piece] = -np.inf
         for i in range(piece * PIECE, min(len(prices), (piece + 1) * PIECE)):
             square = 0.0
             for j in range(3):
                 square += np.float64(of.points[j, i]) * np.float64(of.points[j, i])
-            heights[i] = prices[i] - square
-            highest[piece] = max(highest[piece], prices[i])
+            of.heights[i] = prices[i] - square
+            of.highest[piece] = max(of.highest[piece], prices[i])
 
 
 @njit(cache=True, nogil=True)
-def is_near(
-    of: Pieces, highest: Reals, piece: int, a: float, b: float, c: float, above: float
-) -> bool:
+def is_near(of: Pieces, piece: int, a: float, b: float, c: float, above: float) -> bool:
     """Return whether a point of a piece may be worth its price at a place, and so much more."""
     p = max(0.0, of.low[piece, 0] - a, a - of.high[piece, 0])
     q = max(0.0, of.low[piece, 1] - b, b - of.high[piece, 1])
     r = max(0.0, of.low[piece, 2] - c, c - of.high[piece, 2])
-    return bool(p * p + q * q + r * r < highest[piece] - above)
+    return bool(p * p + q * q + r * r < of.highest[piece] - above)
 
 
 @njit(cache=True, fastmath=True, nogil=True)
-def add_values(of: Pieces, heights: Floats, highest: Reals, places: Reals, to: Reals) -> None:
+def add_values(of: Pieces, places: Reals, to: Reals) -> None:
     """Add V(c) of each place (M, 3) to `to` (M,)."""
-    n, real = len(heights), of.points.dtype.type
-    for piece in range(len(highest)):
+    n, real = len(of.heights), of.points.dtype.type
+    for piece in range(len(of.highest)):
         first, last = piece * PIECE, min(n, (piece + 1) * PIECE)
         x, y, z = of.points[0, first:last], of.points[1, first:last], of.points[2, first:last]
-        w, height = of.weights[first:last], heights[first:last]
+        w, height = of.weights[first:last], of.heights[first:last]
         for c in range(len(places)):
             a, b, d = places[c, 0], places[c, 1], places[c, 2]
-            if not is_near(of, highest, piece, a, b, d, 0.0):
+            if not is_near(of, piece, a, b, d, 0.0):
                 continue
             p, q, r = real(2.0 * a), real(2.0 * b), real(2.0 * d)
             square, value = real(a * a + b * b + d * d), real(0.0)
@@ -91,18 +93,16 @@ def add_values(of: Pieces, heights: Floats, highest: Reals, places: Reals, to: R
 
 
 @njit(cache=True, fastmath=True, nogil=True)
-def add_served(
-    of: Pieces, heights: Floats, highest: Reals, places: Reals, masses: Reals, to: Floats
-) -> None:
+def add_served(of: Pieces, places: Reals, masses: Reals, to: Floats) -> None:
     """Add to `to` (n,) the mass (M,) of all places where a point is worth its price."""
-    n, real = len(heights), of.points.dtype.type
-    for piece in range(len(highest)):
+    n, real = len(of.heights), of.points.dtype.type
+    for piece in range(len(of.highest)):
         first, last = piece * PIECE, min(n, (piece + 1) * PIECE)
         x, y, z = of.points[0, first:last], of.points[1, first:last], of.points[2, first:last]
-        height, served = heights[first:last], to[first:last]
+        height, served = of.heights[first:last], to[first:last]
         for c in range(len(places)):
             a, b, d = places[c, 0], places[c, 1], places[c, 2]
-            if not is_near(of, highest, piece, a, b, d, 0.0):
+            if not is_near(of, piece, a, b, d, 0.0):
                 continue
             p, q, r = real(2.0 * a), real(2.0 * b), real(2.0 * d)
             square, mass = real(a * a + b * b + d * d), real(masses[c])
@@ -213,20 +213,18 @@ def rate_at(
 @njit(cache=True, nogil=True)
 def fill_values(
     of: Pieces,
-    heights: Floats,
-    highest: Reals,
     places: Reals,
     limits: AmountLimits,
     at: Rates,
     values: Reals,
 ) -> None:
     """Fill in the values (M,) of places within limits, and the rates there, which are 0 before."""
-    n = len(heights)
+    n = len(of.heights)
     ratios, blocks = np.zeros(n), np.zeros(n, np.int64)
     mixed, amounts = np.zeros(n), np.zeros(n)
-    steepest, below = np.float64(of.rates.max()), max(1e-300, 1e-3 * np.abs(highest).max())
+    steepest, below = np.float64(of.rates.max()), max(1e-300, 1e-3 * np.abs(of.highest).max())
     for c in range(len(places)):
-        count = _fill_ratios(of, heights, highest, places[c], 0.0, ratios, blocks)
+        count = _fill_ratios(of, places[c], 0.0, ratios, blocks)
         total, value = 0.0, 0.0
         for a in range(count):
             q = of.weights[blocks[a]] * of.rates[blocks[a]]
@@ -238,7 +236,7 @@ def fill_values(
         above = -below if total < limits.least else 0.0
         while True:
             if above < 0.0:
-                count = _fill_ratios(of, heights, highest, places[c], above, ratios, blocks)
+                count = _fill_ratios(of, places[c], above, ratios, blocks)
             for a in range(count):
                 mixed[a] = ratios[a]
                 amounts[a] = of.weights[blocks[a]] * of.rates[blocks[a]]
@@ -267,8 +265,6 @@ def fill_values(
 @njit(cache=True, nogil=True)
 def _fill_ratios(
     of: Pieces,
-    heights: Floats,
-    highest: Reals,
     place: Reals,
     above: float,
     ratios: Reals,
@@ -278,14 +274,14 @@ def _fill_ratios(
 
     above : at most 0
     """
-    n, count = len(heights), 0
+    n, count = len(of.heights), 0
     a, b, d = place[0], place[1], place[2]
     square = a * a + b * b + d * d
-    for piece in range(len(highest)):
-        if not is_near(of, highest, piece, a, b, d, above):
+    for piece in range(len(of.highest)):
+        if not is_near(of, piece, a, b, d, above):
             continue
         for i in range(piece * PIECE, min(n, (piece + 1) * PIECE)):
-            worth = np.float64(heights[i]) - square
+            worth = np.float64(of.heights[i]) - square
             worth += 2.0 * (of.points[0, i] * a + of.points[1, i] * b + of.points[2, i] * d)
             if worth > above:
                 ratios[count] = worth / of.rates[i]
@@ -297,8 +293,6 @@ def _fill_ratios(
 @njit(cache=True, nogil=True)
 def add_served_within(
     of: Pieces,
-    heights: Floats,
-    highest: Reals,
     places: Reals,
     masses: Reals,
     at: Rates,
@@ -308,13 +302,13 @@ def add_served_within(
 
     Blocks that are shared out are left to `add_shared`.
     """
-    n, steepest = len(heights), np.float64(of.rates.max())
+    n, steepest = len(of.heights), np.float64(of.rates.max())
     ratios, blocks = np.zeros(n), np.zeros(n, np.int64)
     for c in range(len(places)):
         rate = at.rates[c]
         # Somewhat less, as it is rounded.
         above = min(0.0, rate * steepest * (1.0 + 1e-9))
-        count = _fill_ratios(of, heights, highest, places[c], above, ratios, blocks)
+        count = _fill_ratios(of, places[c], above, ratios, blocks)
         for b in range(count):
             if ratios[b] > rate and blocks[b] != at.shared[c]:
                 to[blocks[b]] += masses[c]

@@ -272,7 +272,7 @@ class PricingProblem:
         Pairs of blocks whose common cluster has c(X) - prices(X) above it are excluded. None are
         where parts of a cluster need not be clusters, or may cost more than all of it.
         """
-        if len(self.data.ranges) or len(self.data.soft_other):
+        if len(self.data.ranges) or len(self.data.soft_other) or value == np.inf:
             return self
         a, e = self.profits(prices), self.data.weights
         between = e[:, None] * e / (e[:, None] + e) * self.data.squares

@@ -61,24 +61,25 @@ class SoughtClusters:
 
     def narrowed(self, problem: PricingProblem) -> PricingProblem:
         """Return the problem without what no cluster that is looked for has."""
-        if self.optimal_only:
-            # Above 0 the empty set is in the way: a block that is left out may be all there is.
-            return problem if self.target > 0.0 else problem.for_least_value(self.prices)
-        if self.least is None:
-            return problem
-        slack = problem.slack(self.prices, self.target, self.least)
-        return problem.for_values_below(self.prices, slack)
+        if not self.optimal_only:
+            return problem.for_values_below(self.prices, self._slack(problem))
+        # Above 0 the empty set is in the way: a block that is left out may be all there is.
+        return problem if self.target > 0.0 else problem.for_least_value(self.prices)
 
     def reaches(self, problem: PricingProblem) -> NDArray[np.float64]:
         """Return how far blocks may be from the mean of such a cluster, (m,) by position.
 
         It is -1 for blocks that are in none.
         """
+        return problem.reaches(self.prices, self._slack(problem))
+
+    def _slack(self, problem: PricingProblem) -> float:
+        """Return by how much leaving out blocks may lower the value of such a cluster."""
         if self.optimal_only:
-            return problem.reaches(self.prices)
+            return 0.0
         if self.least is None:
-            return problem.reaches(self.prices, np.inf)
-        return problem.reaches(self.prices, problem.slack(self.prices, self.target, self.least))
+            return np.inf
+        return problem.slack(self.prices, self.target, self.least)
 
 
 @stored

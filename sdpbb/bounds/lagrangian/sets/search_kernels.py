@@ -11,7 +11,13 @@ from sdpbb.bounds.lagrangian.sets.amount_kernels import (
     lift,
     may_be_all,
 )
-from sdpbb.bounds.lagrangian.sets.place_kernels import in_and_out, measure, narrowed, reduced
+from sdpbb.bounds.lagrangian.sets.place_kernels import (
+    fill_gains,
+    in_and_out,
+    measure,
+    narrowed,
+    reduced,
+)
 from sdpbb.bounds.lagrangian.sets.search_values import (
     NOTHING,
     UPPER,
@@ -41,61 +47,28 @@ LEAST_BOX, LEAST_BOX_ALL = 1e-4, 0.01
 
 
 @inner
-def _half_bound(
+def _box_bound(
     data: PricingArrays,
     stack: Stack,
     d: int,
     profits: Reals,
     scratch: Scratch,
-    c: int,
-    low: float,
-    high: float,
     least: float,
     most: float,
 ) -> float:
-    """Return a bound for the part [low, high] of the box along coordinate c."""
-    n, size = stack.n_candidates[d], stack.size[d]
-    value = stack.scatter[d] - stack.profit[d]
+    """Return a bound for the box that a node has now; overwrites what is near."""
+    size, lowest = stack.size[d], np.inf
+    _, nearest = measure(data, stack, d, profits, scratch)
+    least = max(least, nearest)
+    if size > 0.0 and least > most:
+        return lowest
     intervals = HALF_INTERVALS if size > 0.0 else 1
-    if size > 0.0:
-        square = 0.0
-        for other in range(data.points.shape[1]):
-            coordinate = stack.moment[d, other] / size
-            bottom = low if other == c else stack.low[d, other]
-            top = high if other == c else stack.high[d, other]
-            if coordinate < bottom:
-                square += (bottom - coordinate) ** 2
-            elif coordinate > top:
-                square += (coordinate - top) ** 2
-        least = max(least, np.sqrt(square))
-        if least > most:
-            return np.inf
-    width, lowest = (most - least) / intervals, np.inf
+    width, value = (most - least) / intervals, stack.scatter[d] - stack.profit[d]
     for interval in range(intervals):
         r = least + interval * width
-        total, best, clique = value + size * r * r, 0.0, -1
-        for x in range(n):
-            j = stack.candidates[d, x]
-            point = data.points[j, c]
-            # Only this coordinate's part of the distance from the box changes.
-            square = scratch.near[x]
-            if point < stack.low[d, c]:
-                square -= (stack.low[d, c] - point) ** 2
-            elif point > stack.high[d, c]:
-                square -= (point - stack.high[d, c]) ** 2
-            if point < low:
-                square += (low - point) ** 2
-            elif point > high:
-                square += (point - high) ** 2
-            if size > 0.0:
-                beyond = scratch.distance[x] - r - width
-                if beyond > 0.0:
-                    square = max(square, beyond * beyond)
-            if data.clique[j] != clique:
-                total += best
-                best, clique = 0.0, data.clique[j]
-            best = min(best, data.weights[j] * square - profits[j])
-        lowest = min(lowest, total + best)
+        bound = value + size * r * r
+        bound += fill_gains(data, stack, d, profits, scratch, r + width)
+        lowest = min(lowest, bound)
     return lowest
 
 
@@ -148,13 +121,13 @@ def _branching(
     smallest = first * (LEAST_BOX if optimal_only else LEAST_BOX_ALL)
     if not (data.boxes and width > 0.0 and room and width >= smallest):
         return -1, block
-    middle = 0.5 * (stack.low[d, widest] + stack.high[d, widest])
-    lower = _half_bound(
-        data, stack, d, profits, scratch, widest, stack.low[d, widest], middle, least, most
-    )
-    higher = _half_bound(
-        data, stack, d, profits, scratch, widest, middle, stack.high[d, widest], least, most
-    )
+    low, high = stack.low[d, widest], stack.high[d, widest]
+    middle = 0.5 * (low + high)
+    stack.high[d, widest] = middle
+    lower = _box_bound(data, stack, d, profits, scratch, least, most)
+    stack.low[d, widest], stack.high[d, widest] = middle, high
+    higher = _box_bound(data, stack, d, profits, scratch, least, most)
+    stack.low[d, widest] = low
     # Where no half gains, blocks must be branched on sooner or later.
     gain = max(lower, higher) if optimal_only else min(lower, higher)
     share = LEAST_GAIN if optimal_only else LEAST_GAIN_ALL
