@@ -23,7 +23,7 @@ from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.packing_in_units import ClusterPacking, UndecidedPacking
 from sdpbb.problem.programme import (
-    Sizes,
+    Amounts,
     assignment_rows,
     clique_cover,
     solved_within,
@@ -251,7 +251,7 @@ def _programme(contraction: Contraction, slack: float, is_free: bool) -> BinaryP
     return replace(rows, row_tolerance=MARGIN / 10.0 if slack else ROW_TOLERANCE)
 
 
-def _rows(quantity: Quantity, slack: float) -> Sizes:
+def _rows(quantity: Quantity, slack: float) -> Amounts:
     """Return the amounts of blocks, and their least and most in clusters, with the slack."""
     least, most = quantity.bounds
     if not _is_fine(quantity):

@@ -18,11 +18,11 @@ from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution
 from sdpbb.runtime.time_left import TimeLeft
 
-Sizes = tuple[NDArray[np.number], NDArray[np.number], NDArray[np.number]]
+Amounts = tuple[NDArray[np.number], NDArray[np.number], NDArray[np.number]]
 """Values (m,) of blocks, and the least (k,) and the most (k,) that clusters have of them."""
 
 
-class Rows(NamedTuple):
+class SparseRows(NamedTuple):
     """Rows of a programme, of e entries each.
 
     columns : (r, e)
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     upper: NDArray[np.number | np.bool_]
 
 
-def _matrix(rows: Sequence[Rows], n_columns: int) -> csr_array:
+def _matrix(rows: Sequence[SparseRows], n_columns: int) -> csr_array:
     """Return the rows as one sparse matrix."""
     values = [np.broadcast_to(each.values, each.columns.shape).reshape(-1) for each in rows]
     columns = np.concatenate([each.columns.reshape(-1) for each in rows])
@@ -50,7 +50,7 @@ def assignment_rows(
     m: int,
     k: int,
     cannot_link: NDArray[np.intp],
-    sizes: Sequence[Sizes] = (),
+    sizes: Sequence[Amounts] = (),
     fixed: Sequence[int] | NDArray[np.intp] = (),
 ) -> BinaryProgramme:
     """Return the binary programme of assignments of m blocks to k clusters, without costs.
@@ -63,11 +63,14 @@ def assignment_rows(
     fixed : blocks in the clusters 0, 1, ...: those of a clique take off the symmetry of clusters
     """
     at, one = np.arange(m * k).reshape(m, k), np.ones(1)
-    rows: list[Rows] = [
-        Rows(at, one, one, one),
-        *(Rows(at.T, values, low, high) for values, low, high in sizes),
-        *(Rows(at[clique].T, one, -np.inf * one, one) for clique in clique_cover(m, cannot_link)),
-        Rows(at[fixed, np.arange(len(fixed))][:, None], one, one, one),
+    rows: list[SparseRows] = [
+        SparseRows(at, one, one, one),
+        *(SparseRows(at.T, values, low, high) for values, low, high in sizes),
+        *(
+            SparseRows(at[clique].T, one, -np.inf * one, one)
+            for clique in clique_cover(m, cannot_link)
+        ),
+        SparseRows(at[fixed, np.arange(len(fixed))][:, None], one, one, one),
     ]
     lower = np.concatenate([np.broadcast_to(each.lower, len(each.columns)) for each in rows])
     upper = np.concatenate([np.broadcast_to(each.upper, len(each.columns)) for each in rows])
@@ -93,7 +96,7 @@ def with_soft_pairs(rows: BinaryProgramme, k: int, soft: SoftBlocks) -> BinaryPr
     values = np.repeat(np.column_stack([np.ones(len(soft)), sign, np.full(len(soft), -1.0)]), k, 0)
     prices = soft.weights[is_apart], np.repeat(-soft.weights[~is_apart], k)
     objective = np.concatenate([rows.objective, *prices])
-    more = Rows(columns, values, np.full(len(sign) * k, -np.inf), np.repeat(sign > 0.0, k))
+    more = SparseRows(columns, values, np.full(len(sign) * k, -np.inf), np.repeat(sign > 0.0, k))
     whole = rows.matrix
     whole = csr_array((whole.data, whole.indices, whole.indptr), (whole.shape[0], len(objective)))
     return replace(
