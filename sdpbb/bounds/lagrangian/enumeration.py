@@ -47,6 +47,7 @@ class Enumeration(Attached):
 
     at, cutoff : the dual values and the cutoff that it began with
     found : (t, ceil(m / 8)) clusters found so far, as `numpy.packbits` has them
+    max_pricing_slices : of exact pricing, after which it is given up
     least : proven by exact pricing, None before
     n_slices : of exact pricing and of the search
     search : for all clusters, None before it has begun
@@ -57,6 +58,7 @@ class Enumeration(Attached):
     at: DualValues
     cutoff: float
     found: NDArray[np.uint8]
+    max_pricing_slices: int
     least: float | None = None
     n_slices: int = 0
     search: ClusterSearch | None = None
@@ -79,6 +81,7 @@ class Enumeration(Attached):
         at: DualValues,
         cutoff: float,
         least: float | None = None,
+        max_pricing_slices: int | None = None,
     ) -> Enumeration:
         """Begin to enumerate.
 
@@ -86,10 +89,11 @@ class Enumeration(Attached):
         ----------
         cutoff : finite
         least : proven by exact pricing at these prices, if that has been done
+        max_pricing_slices : None for MAX_PRICING_SLICES
         """
         assert math.isfinite(cutoff)
         none = np.packbits(np.zeros((0, contraction.n_blocks), bool), axis=1)
-        self = cls(at, cutoff, none)
+        self = cls(at, cutoff, none, max_pricing_slices or MAX_PRICING_SLICES)
         self.attach(contraction, pricer)
         if least is not None:
             self._take(least)
@@ -116,7 +120,7 @@ class Enumeration(Attached):
         self.n_slices += 1
         least = self._pricer.exact(self.at.prices, -self.at.sigma).least
         if least is None:
-            self.is_finished = self.n_slices >= MAX_PRICING_SLICES
+            self.is_finished = self.n_slices >= self.max_pricing_slices
             return
         self._take(least)
 

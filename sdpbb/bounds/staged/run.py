@@ -276,7 +276,10 @@ class StagedRun(Attached):
         """Begin to enumerate clusters at dual values, as `Enumeration.start`."""
         from sdpbb.bounds.lagrangian.enumeration import Enumeration
 
-        self.enumeration = Enumeration.start(self.contraction, self.pricing, at, cutoff, least)
+        most = self.method.max_pricing_slices
+        self.enumeration = Enumeration.start(
+            self.contraction, self.pricing, at, cutoff, least, most
+        )
         return True
 
     def generate(self, centre: DualValues | None) -> bool:
@@ -326,8 +329,11 @@ class StagedBounding(BoundingMethod[StagedWarmStart]):
 
     stages: tuple[Stage, ...]
 
-    def __init__(self, sdp: SdpParameters | None = None) -> None:
-        self.sdp = SdpBounding(sdp)
+    def __init__(
+        self, sdp: SdpParameters | None = None, max_pricing_slices: int | None = None
+    ) -> None:
+        """max_pricing_slices : of enumeration; None for `enumeration.MAX_PRICING_SLICES`"""
+        self.sdp, self.max_pricing_slices = SdpBounding(sdp), max_pricing_slices
         self.most_blocks_here = self.sdp.most_blocks_here
 
     def start(
