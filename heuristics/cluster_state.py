@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import cluster_sums
 from sdpbb.problem import Contraction
-from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.arrays import Integers, Reals, has_ranges
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.ranges import has_ranges
 
 
 class Neighbours(NamedTuple):

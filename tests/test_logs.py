@@ -45,7 +45,7 @@ def test_a_resumed_run_is_logged(caplog, tmp_path):
     [
         (Compiling(), logging.INFO, "Compiling kernels"),
         (NodeLeft(3, 1.0, NodeEnd.LOST), logging.WARNING, "node 3: two workers crashed"),
-        (CheckpointFailed("c", "full", False, None), logging.WARNING, "checkpoint c not written"),
+        (CheckpointFailed("c", "full", False), logging.WARNING, "checkpoint c not written"),
         (Finished(NOTED), logging.WARNING, "sizes are left out"),
         (MemoryShort(9, 100.0, 10.0, None, 1), logging.WARNING, "memory: a node of 9 blocks"),
     ],

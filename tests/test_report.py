@@ -92,8 +92,8 @@ def test_trouble_is_one_line_each():
     assert log(SubsetLost(150)) == [
         "subset of 150 blocks: two workers crashed; subset abandoned, its bound stays valid"
     ]
-    assert log(CheckpointFailed("a\nb", "full", False, None)) == [
-        r"checkpoint 'a\nb' not written (full): it does not exist; the run will try again"
+    assert log(CheckpointFailed("a\nb", "full", False)) == [
+        r"checkpoint 'a\nb' not written (full); the run will try again"
     ]
 
 

@@ -147,7 +147,6 @@ class CheckpointWriter(Watch):
         self._observer = observer
         self._due = time.perf_counter()
         self._is_failing = False
-        self._written: float | None = None
         if path is not None:
             remove_leftovers(path)
 
@@ -169,11 +168,9 @@ class CheckpointWriter(Watch):
         except (OSError, MemoryError) as error:
             reason = getattr(error, "strerror", None) or str(error) or "out of memory"
             if finished or not self._is_failing:
-                where = os.fspath(self._path)
-                self._observer(CheckpointFailed(where, reason, finished, self._written))
+                self._observer(CheckpointFailed(os.fspath(self._path), reason, finished))
             self._is_failing = True
         else:
             self._is_failing = False
-            self._written = self._state.seconds
         ended = time.perf_counter()
         self._due = ended + max(INTERVAL, (1.0 / SHARE - 1.0) * (ended - started))

@@ -126,8 +126,9 @@ def notice(event: Event) -> str:
                 f"subset of {counted(n_blocks, 'block')}: two workers crashed; subset abandoned, "
                 "its bound stays valid"
             )
-        case CheckpointFailed():
-            return checkpoint_failure(event)
+        case CheckpointFailed(path, reason, finished):
+            then = "" if finished else "; the run will try again"
+            return f"checkpoint {shown_path(path)} not written ({reason}){then}"
         case CertificateWritten(path, n_bytes):
             size = f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:.1f} kB"
             return f"certificate {shown_path(path)} written ({size})"
@@ -145,14 +146,6 @@ def memory_shortage(short: MemoryShort) -> str:
         f"memory: a node of {counted(short.n_blocks, 'block')} needs about {short.needed:.0f} "
         f"MiB, {max(0.0, short.available):.0f} MiB are free: {instead}"
     )
-
-
-def checkpoint_failure(failed: CheckpointFailed) -> str:
-    """Return one line: the checkpoint that could not be written, and what its file holds."""
-    name, written = shown_path(failed.path), failed.written
-    there = "does not exist" if written is None else f"holds the state after {written:.1f} s"
-    then = "" if failed.finished else "; the run will try again"
-    return f"checkpoint {name} not written ({failed.reason}): it {there}{then}"
 
 
 def ignored_by_subsets(instance: Instance) -> list[str]:

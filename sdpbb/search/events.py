@@ -181,13 +181,11 @@ class CheckpointFailed:
 
     path, reason : where, and why not
     finished : whether the run has ended, so that nothing is tried again
-    written : the seconds of the run in the checkpoint that is there, or None if none was written
     """
 
     path: str
     reason: str
     finished: bool
-    written: float | None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem import Instance, MaximumSize, Partition, contract
-from sdpbb.runtime.ranges import has_ranges
+from sdpbb.runtime.arrays import has_ranges
 from tests.enumeration import are_in_ranges
 from tests.examples import examples
 

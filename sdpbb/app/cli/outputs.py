@@ -303,8 +303,8 @@ def running(outputs: Outputs, quiet: bool) -> Iterator[Running]:
 
 def _say_errors(event: Event) -> None:
     """Observe a quiet run: only errors are written."""
-    from sdpbb.run.report import checkpoint_failure
+    from sdpbb.run.report import notice
     from sdpbb.search.events import CheckpointFailed
 
     if isinstance(event, CheckpointFailed):
-        say(checkpoint_failure(event))
+        say(notice(event))

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.arrays import Booleans, Integers, Reals, has_ranges
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.ranges import has_ranges
 
 
 def violated_triples(
