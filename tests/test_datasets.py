@@ -38,7 +38,7 @@ def test_points_and_classes(name):
 @pytest.mark.parametrize("name", LOADERS)
 def test_constraint_sets_agree_with_the_classes(name):
     data = LOADERS[name]()
-    instances = data.instances()
+    instances = {name: data.instance(name) for name in data.constraint_sets}
     assert len(instances) == 6
     for of, instance in instances.items():
         _, must_links, _, cannot_links = of.split("_")
@@ -87,7 +87,8 @@ def test_a_wheel_has_the_data_sets(tmp_path):
     }
     script = (
         "import sdpbb; from sdpbb.datasets import load_iris, load_wine; "
-        "print(sdpbb.__file__); print(*(len(of().instances()) for of in (load_iris, load_wine)))"
+        "print(sdpbb.__file__); sets = [of() for of in (load_iris, load_wine)]; "
+        "print(*(len([one.instance(name) for name in one.constraint_sets]) for one in sets))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -83,10 +83,6 @@ class Dataset:
             warnings.simplefilter("ignore", InstanceNote)
             return read_instance(FOLDER / f"{self.name}.txt", self.k if k is None else k, path)
 
-    def instances(self) -> dict[str, Instance]:
-        """Return the instances with each of the sets of constraints, by their names."""
-        return {name: self.instance(name) for name in self.constraint_sets}
-
     def __repr__(self) -> str:
         n, d = self.points.shape
         return (

@@ -237,12 +237,18 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
     for row, name in enumerate(names):
         if is_missing(name):
             raise InstanceError(f"{where}: row {row} has no name; expected one for every row")
-        if name in first:
+        try:
+            known = first.setdefault(name, row)
+        except TypeError:  # of a list
+            kind = type(name).__name__
             raise InstanceError(
-                f"{where}: rows {first[name]} and {row} are both called {quoted(name)}; expected "
-                "names that differ"
+                f"{where}: row {row} is of type {kind}; expected a text or a number"
+            ) from None
+        if known != row:
+            raise InstanceError(
+                f"{where}: rows {known} and {row} are both called {quoted(name)}; expected names "
+                "that differ"
             )
-        first[name] = row
     return tuple(names)
 
 
@@ -275,5 +281,5 @@ def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
 
 
 def quoted(value: object) -> str:
-    """Return a value as messages show it."""
-    return shown(value) if isinstance(value, str) else repr(value)
+    """Return a value as messages show it, on one line and of bounded length."""
+    return shown(value) if isinstance(value, str) else " ".join(repr(value).split())[:60]
