@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from heuristics.best_of import BestOf
+from heuristics.sizes.kernels import repaired_labels
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
 from sdpbb.checker.kernel.weights import WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
@@ -125,6 +126,19 @@ def test_memory_of_a_greedy_packing_is_that_of_the_points(limits):
     assert peak < 1_000_000
     assert labels is not None
     assert Partition(labels).keeps_sizes(instance)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_repairs_are_within_limits(seed):
+    rng = np.random.default_rng(seed)
+    m, k, q = int(rng.integers(2, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    measures = rng.integers(1, 5, (m, q))
+    most = np.tile((measures.sum(axis=0) // k + rng.integers(0, 4))[:, None], k)
+    least = np.tile(rng.integers(0, 3, q)[:, None], k)
+    labels = np.empty(m, np.int64)
+    if repaired_labels(rng.random((m, k)), measures, least, most, labels):
+        sums = np.array([np.bincount(labels, column, k) for column in measures.T])
+        assert ((sums >= least) & (sums <= most)).all()
 
 
 @given(
