@@ -53,8 +53,7 @@ def cheapest_clusters(
         exact = AssignmentParameters(max_rows=np.iinfo(np.int32).max)
         labels = PairwiseAssignment(blocks_apart(m, k, apart), exact)(costs, fill=False).labels
     elif m == n and not len(apart):
-        labels, most = np.empty(n, np.int64), np.minimum(limits[1], n)
-        labels = labels if sized_labels(costs, limits[0], most, np.zeros(k), labels) else None
+        labels = sized_labels(costs, limits[0], np.minimum(limits[1], n), np.zeros(k))
     else:
         rows = assignment_rows(blocks_apart(m, k, apart), [size_rows(counts, *limits)])
         found = solve_binary_programme(replace(rows, objective=costs.reshape(-1))).x
