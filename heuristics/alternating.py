@@ -41,26 +41,31 @@ def nearest_labels(
 
 def costs_of_labels(
     contraction: Contraction,
-    blocks: NDArray[np.intp],
     centres: NDArray[np.float64],
     time_left: TimeLeft = no_limit,
+    blocks: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
     """Return e_i (|| o_c ||^2 - 2 c_i o_c), what label c of block i costs but for e_i || c_i ||^2.
 
+    blocks : (b,) numbers of blocks; None: all
+
     Returns
     -------
-    (b, k) for blocks (b,) and centres (k, r)
+    (b, k) for centres (k, r)
 
     Raises
     ------
     OutOfTime
         If no time is left on the way.
     """
-    norms, costs = (centres**2).sum(axis=1), np.empty((len(blocks), len(centres)))
-    for first, last in chunks(len(blocks), centres.size, time_left):
-        some = blocks[first:last]
-        distances = norms - 2.0 * (contraction.means[some] @ centres.T)
-        costs[first:last] = contraction.weights[some, None] * distances
+    n = contraction.n_blocks if blocks is None else len(blocks)
+    norms, costs = (centres**2).sum(axis=1), np.empty((n, len(centres)))
+    for first, last in chunks(n, centres.size, time_left):
+        some = slice(first, last) if blocks is None else blocks[first:last]
+        part = np.matmul(contraction.means[some], centres.T, out=costs[first:last])
+        part *= -2.0
+        part += norms
+        part *= contraction.weights[some, None]
     return costs
 
 

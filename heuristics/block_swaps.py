@@ -57,8 +57,11 @@ class SwapTables(NamedTuple):
         inner = (blocks.weights[:, None] * blocks.means) @ clusters.sums.T
         m, k = inner.shape
         bounds = np.full((k, k), -np.inf), np.zeros((k, k)), np.full(k, np.inf), np.zeros(k)
-        tables = cls(gram, np.ascontiguousarray(inner), np.zeros((m, k)), *bounds)
-        _fill(blocks, clusters, tables)
+        prices, soft = np.zeros((m, k)), blocks.soft
+        owners = np.repeat(np.arange(m), np.diff(soft.starts))
+        np.add.at(prices, (owners, clusters.labels[soft.block]), soft.weight)
+        tables = cls(gram, np.ascontiguousarray(inner), prices, *bounds)
+        _bound(-1, -1, blocks, clusters, tables)
         return tables
 
 
@@ -150,16 +153,6 @@ def _best_partner(
             if fits(a, b, taken, blocks, clusters.amounts):
                 best, partner = change, j
     return partner
-
-
-@njit(cache=True, nogil=True)
-def _fill(blocks: BlockData, clusters: ClusterState, tables: SwapTables) -> None:
-    """Write all that follows from labels into tables of zeros, and bounds of no blocks."""
-    labels, soft = clusters.labels, blocks.soft
-    for i in range(len(labels)):
-        for position in range(soft.starts[i], soft.starts[i + 1]):
-            tables.prices[i, labels[soft.block[position]]] += soft.weight[position]
-    _bound(-1, -1, blocks, clusters, tables)
 
 
 @njit(cache=True, nogil=True)

@@ -219,10 +219,8 @@ def keep_cluster(c: int, trial: int, clusters: Clusters, journal: Journal) -> No
     journal.n[1] += 1
     journal.was.n_blocks[c] = clusters.n_blocks[c]
     journal.was.weight[c] = clusters.weight[c]
-    for t in range(clusters.centres.shape[1]):
-        journal.was.centres[c, t] = clusters.centres[c, t]
-    for t in range(clusters.near.shape[1]):
-        journal.was.near[c, t] = clusters.near[c, t]
+    journal.was.centres[c] = clusters.centres[c]
+    journal.was.near[c] = clusters.near[c]
 
 
 @njit(cache=True, nogil=True)
@@ -238,10 +236,8 @@ def undo(clusters: Clusters, journal: Journal) -> None:
         c = journal.clusters[number]
         clusters.n_blocks[c] = journal.was.n_blocks[c]
         clusters.weight[c] = journal.was.weight[c]
-        for t in range(clusters.centres.shape[1]):
-            clusters.centres[c, t] = journal.was.centres[c, t]
-        for t in range(clusters.near.shape[1]):
-            clusters.near[c, t] = journal.was.near[c, t]
+        clusters.centres[c] = journal.was.centres[c]
+        clusters.near[c] = journal.was.near[c]
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""State of a clustering that searches improve: blocks, clusters, and limits on their quantities.
+"""State of a clustering that searches improve: blocks, clusters, limits on quantities, chains.
 
 A quantity is a whole number of each block, such as its points, whose sum in a cluster is limited.
 The first one is the number of blocks itself, 1 to m: no cluster is emptied, and clusters without

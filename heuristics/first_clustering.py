@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +11,7 @@ from heuristics.assignment.search import mend
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.feasibility import find_feasible, packed_greedily, use_every_colour
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most
 
 # Rows of an integer programme that takes some seconds to presolve.
 LARGE_PROGRAMME = 100_000
@@ -55,12 +53,7 @@ def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[
 
     It may take half of the time left, and is None where that does not do.
     """
-    k, seconds = contraction.k, time_left()
-    later = 0.0 if seconds == math.inf else seconds / 2
-
-    def half() -> float:
-        return time_left() - later
-
+    half = at_most(time_left, time_left() / 2)
     try:
         centres = kmeans_plus_plus(contraction, np.random.default_rng(0), half)
         found = kmeans(contraction, centres, KMEANS_STEPS, half)
@@ -68,10 +61,10 @@ def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[
         return None
     centres, labels = cluster_means(contraction, found.found), found.found.copy()
     linked, pairs = np.unique(contraction.cannot_link, return_inverse=True)
-    costs = costs_of_labels(contraction, linked, centres)
+    costs = costs_of_labels(contraction, centres, blocks=linked)
     hard = np.full(len(contraction.cannot_link), np.inf)
     mended = mend(Potts(costs, pairs.reshape(-1, 2), hard), labels[linked], half)
     if mended is None:
         return None
     labels[linked] = mended
-    return use_every_colour(labels, k)
+    return use_every_colour(labels, contraction.k)

@@ -82,8 +82,6 @@ def silhouette(
     ParameterError
         If sample is less than 2.
     """
-    from sklearn.metrics import silhouette_score
-
     if sample < 2:
         raise ParameterError(f"sample = {sample!r}: expected an integer of at least 2")
     coordinates, clusters = checked_points(points), _labels(labels, "labels")
@@ -92,9 +90,8 @@ def silhouette(
     if len(clusters) > sample:
         drawn = np.random.default_rng(seed).choice(len(clusters), size=sample, replace=False)
         coordinates, clusters = coordinates[drawn], clusters[drawn]
-    if not 1 < len(np.unique(clusters)) < len(clusters):
-        return None
-    return float(silhouette_score(coordinates, clusters))
+    values = silhouettes(coordinates, clusters)
+    return None if values is None else float(values.mean())
 
 
 def silhouettes(points: ArrayLike, labels: ArrayLike) -> NDArray[np.float64] | None:

@@ -387,17 +387,11 @@ class PCCC(AlternatingHeuristic):
             )
 
     def n_candidates(self, contraction: Contraction) -> int:
-        return list_length(contraction, self.q)
+        if self.q is None:
+            return contraction.k
+        degrees = np.bincount(contraction.cannot_link.reshape(-1), minlength=1)
+        enough = int(degrees.max()) + 1  # 1 without cannot-links, which asks for nothing
+        return min(max(2 if self.q == "auto" else self.q, enough), contraction.k)
 
     def price(self, distances: NDArray[np.float64]) -> float:
         return distances.sum() / len(distances) if self.penalty is None else self.penalty
-
-
-def list_length(contraction: Contraction, q: int | Literal["auto"] | None) -> int:
-    """Return the number of nearest clusters that a block may join, at most k; see `PCCC`."""
-    k = contraction.k
-    if q is None:
-        return k
-    degrees = np.bincount(contraction.cannot_link.reshape(-1), minlength=1)
-    enough = int(degrees.max()) + 1  # 1 without cannot-links, which asks for nothing
-    return min(max(2 if q == "auto" else q, enough), k)

@@ -30,14 +30,23 @@ FEW_STEPS = 1_000_000_000
 def kmeans_plus_plus(
     contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
-    """Return centres (k, r) among the block means, by k-means++ with the weights of blocks.
+    """Return centres (k, r) among the block means, by greedy k-means++ with the weights of blocks.
+
+    Of a few means drawn with probability proportional to weight times squared distance, the one is
+    taken that leaves the least cost (D. Arthur, S. Vassilvitskii, 2007).
 
     Raises
     ------
     OutOfTime
         If no time is left on the way. The same holds for the others that are told the time.
     """
-    return _seed(contraction.means, contraction.weights, contraction.k, rng, time_left)
+    k, rows = contraction.k, np.ascontiguousarray(contraction.means)
+    trials = 2 + int(np.log(k)) if k * rows.size <= FEW_STEPS else 1
+    draws = rng.random((k, trials))
+    chosen, nearest = np.empty(k, np.int64), np.full(len(rows), np.inf)
+    for first, last in chunks(k, trials * rows.size, time_left):
+        _plus_plus(rows, contraction.weights, draws, chosen, nearest, first, last)
+    return rows[chosen]
 
 
 def initial_centres(
@@ -77,8 +86,8 @@ def from_affinity(
     It begins with k-means++ seeds. An affinity has moved the means towards their clusters: they are
     the rows (m, r) of `smoothed_means` or `truncated_means`.
     """
-    centres = _seed(rows, contraction.weights, contraction.k, rng, time_left)
-    return _lloyd(contraction, rows, centres, time_left)
+    blocks = replace(contraction, means=rows)
+    return _lloyd(blocks, kmeans_plus_plus(blocks, rng, time_left), time_left)
 
 
 def from_pivots(
@@ -106,7 +115,7 @@ def from_pivots(
         residual -= np.outer(row, row)
         ahead = np.minimum(ahead, np.diag(residual))
         ahead[chosen] = -np.inf
-    return _lloyd(contraction, rows, rows[chosen], time_left)
+    return _lloyd(replace(contraction, means=rows), rows[chosen], time_left)
 
 
 def with_one_elsewhere(
@@ -179,27 +188,6 @@ def _largest_eigenpairs(
     return values, vectors
 
 
-def _seed(
-    rows: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    k: int,
-    rng: np.random.Generator,
-    time_left: TimeLeft,
-) -> NDArray[np.float64]:
-    """Return seeds of greedy k-means++ (D. Arthur, S. Vassilvitskii, 2007).
-
-    Of a few rows drawn with probability proportional to weight times squared distance, the one is
-    taken that leaves the least cost.
-    """
-    trials = 2 + int(np.log(k)) if k * rows.size <= FEW_STEPS else 1
-    draws = rng.random((k, trials))
-    rows = np.ascontiguousarray(rows)
-    chosen, nearest = np.empty(k, np.int64), np.full(len(rows), np.inf)
-    for first, last in chunks(k, trials * rows.size, time_left):
-        _plus_plus(rows, weights, draws, chosen, nearest, first, last)
-    return rows[chosen]
-
-
 @njit(cache=True, nogil=True)
 def _plus_plus(
     rows: Reals,
@@ -246,14 +234,11 @@ def _plus_plus(
 
 
 def _lloyd(
-    contraction: Contraction,
-    rows: NDArray[np.float64],
-    centres: NDArray[np.float64],
-    time_left: TimeLeft,
+    contraction: Contraction, centres: NDArray[np.float64], time_left: TimeLeft
 ) -> NDArray[np.float64]:
-    """Return the centres that weighted k-means on rows (m, r) ends with."""
-    blocks = replace(contraction, means=rows)
-    return cluster_means(blocks, kmeans(blocks, centres, LLOYD_ITERATIONS, time_left).found)
+    """Return the centres (k, r) that k-means from others ends with."""
+    found = kmeans(contraction, centres, LLOYD_ITERATIONS, time_left)
+    return cluster_means(contraction, found.found)
 
 
 # From here on, descents from k-means++ centres of all blocks take seconds.

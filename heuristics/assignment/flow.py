@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -45,13 +46,12 @@ class Shifts(NamedTuple):
     price: Reals
 
 
-@njit(cache=True, nogil=True)
 def sized_labels(
-    costs: Reals, least: Integers, most: Integers, prices: Reals, labels: Integers
-) -> bool:
-    """Write labels (m,) of least cost among those with least_c to most_c points in cluster c.
+    costs: Reals, least: Integers, most: Integers, prices: Reals
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) of least cost among those with least_c to most_c points in cluster c.
 
-    Return False, with labels and prices of no meaning, where there are none.
+    None, with prices of no meaning, where there are none.
 
     Parameters
     ----------
@@ -59,14 +59,26 @@ def sized_labels(
     prices : (k,) of a point of each cluster, 0 where nothing is known; written are those at which
         each point is in its cheapest cluster
     """
-    m, k = costs.shape
-    sizes = np.zeros(k, np.int64)
-    _label_cheapest(costs, np.zeros(k), labels, sizes)
-    if (sizes <= most).all() and (sizes >= least).all():
+    labels: NDArray[np.intp] = costs.argmin(axis=1)
+    sizes = np.bincount(labels, minlength=len(least))
+    if ((least <= sizes) & (sizes <= most)).all():
         prices[:] = 0.0
-        return True
+        return labels
     if prices.any():
-        _label_cheapest(costs, prices, labels, sizes)
+        labels = (costs + prices).argmin(axis=1)
+        sizes = np.bincount(labels, minlength=len(least))
+    return labels if _shift_points(costs, least, most, prices, labels, sizes) else None
+
+
+@njit(cache=True, nogil=True)
+def _shift_points(
+    costs: Reals, least: Integers, most: Integers, prices: Reals, labels: Integers, sizes: Integers
+) -> bool:
+    """Shift points until labels (m,) are the cheapest within sizes; return False if none are.
+
+    sizes : (k,) of the clusters, kept up
+    """
+    m, k = costs.shape
     price, rest = np.full((k, k), np.inf), np.zeros((k, k))
     wrong = np.maximum(sizes - most, 0).sum() + np.maximum(least - sizes, 0).sum()
     n_listed = min(MOST_LISTED, 2 + wrong // PART_LISTED)
@@ -91,21 +103,6 @@ def sized_labels(
             return not is_forced
         _shift(shifts, path[:length], sizes)
     return False
-
-
-@njit(cache=True, nogil=True)
-def _label_cheapest(costs: Reals, prices: Reals, labels: Integers, sizes: Integers) -> None:
-    """Write the cheapest cluster of each point, the first of those equally cheap, and the sizes."""
-    m, k = costs.shape
-    sizes[:] = 0
-    for i in range(m):
-        best, least = 0, costs[i, 0] + prices[0]
-        for c in range(1, k):
-            cost = costs[i, c] + prices[c]
-            if cost < least:
-                best, least = c, cost
-        labels[i] = best
-        sizes[best] += 1
 
 
 @njit(cache=True, nogil=True)

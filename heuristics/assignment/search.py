@@ -47,11 +47,6 @@ class Tally(NamedTuple):
     broken: NDArray[np.int64]
     labels: NDArray[np.int64]
 
-    @property
-    def n_broken(self) -> int:
-        """Number of blocks in a broken hard pair."""
-        return int((self.broken[np.arange(len(self.labels)), self.labels] > 0).sum())
-
 
 def empty_tally(potts: Potts) -> Tally:
     """Return the tally before any block has a label."""
@@ -163,8 +158,8 @@ def mend(
 
 def _mend(potts: Potts, tally: Tally, most: int, time_left: TimeLeft) -> NDArray[np.int64] | None:
     until = np.zeros(tally.gamma.shape, np.int64)
-    moves = 0
-    while n_broken := tally.n_broken:
+    moves, every = 0, np.arange(potts.n)
+    while n_broken := int(np.count_nonzero(tally.broken[every, tally.labels])):
         if moves > most or time_left() <= 0.0:
             return None
         count = 1 + LOOKS // (n_broken * potts.n_labels + 100)

@@ -152,7 +152,7 @@ class Assignment:
         linked = self._linked
         if len(linked):
             check_time(time_left)
-            costs = costs_of_labels(self._contraction, linked, centres, time_left)
+            costs = costs_of_labels(self._contraction, centres, time_left, linked)
             potts = Potts(costs, self._pairs, self._pair_weights)
             found = self._solver.minimise(potts, self._last, time_left)
             if found.is_infeasible:
@@ -227,7 +227,11 @@ class SizedAssignment:
         time_limit : seconds of one step `of_costs`
         """
         self.contraction = contraction
-        self._amounts, self._all = contraction.limited_amounts, np.arange(contraction.n_blocks)
+        self._amounts = contraction.limited_amounts
+        bounds = [quantity.bounds for quantity in self._amounts]
+        # Of the quantities, only the first may be listed; bounds of others are all alike.
+        self._least, self._most = (np.array([each[at] for each in bounds]) for at in (0, 1))
+        self._is_listed = any(quantity.limits.listed for quantity in self._amounts)
         self._seconds = seconds
         self._time_limit = time_limit
         self._prices = np.zeros(contraction.k)  # of the last flow
@@ -252,9 +256,7 @@ class SizedAssignment:
         OutOfTime
             If no labels within the limits are found.
         """
-        return self._within(
-            self.solve(costs_of_labels(self.contraction, self._all, centres), time_left)
-        )
+        return self._within(self.solve(costs_of_labels(self.contraction, centres), time_left))
 
     def with_soft_pairs(
         self, centres: NDArray[np.float64], time_left: TimeLeft
@@ -269,9 +271,7 @@ class SizedAssignment:
             return None
         half = at_most(time_left, self._seconds / 2)
         with suppress(OutOfTime):
-            return self._within(
-                self.solve(costs_of_labels(self.contraction, self._all, centres), half, soft)
-            )
+            return self._within(self.solve(costs_of_labels(self.contraction, centres), half, soft))
         return None
 
     def of_costs(
@@ -318,25 +318,22 @@ class SizedAssignment:
         """
         check_time(time_left)
         self.n_steps += 1
-        costs = costs - costs.min(axis=1, keepdims=True)  # the others have more digits so
-        place = self._places(costs)
         if self.is_quick and not (soft and self._is_small):
-            bounds = [quantity.bounds for quantity in self._amounts]
-            # Of the quantities, only the first may be listed; bounds of others are all alike.
-            least, most = (np.array([bound[at][place] for bound in bounds]) for at in (0, 1))
+            place = self._places(costs) if self._is_listed else slice(None)
+            least, most = self._least[:, place], self._most[:, place]
             if not self._is_flow:
                 amounts = np.array([quantity.linear for quantity in self._amounts])
                 return Packing(repaired_labels(costs, amounts, least, most))
-            labels = np.empty(len(costs), np.int64)
-            found = sized_labels(costs, least[0], most[0], self._prices, labels)
-            return Packing(labels if found else None, is_cheapest=found)
+            found = sized_labels(costs, least[0], most[0], self._prices)
+            return Packing(found, is_cheapest=found is not None)
         if not self.is_possible or self._seconds <= 0.0:
             return Packing(None)
         # The programme has clusters in the order of the list.
-        cluster = np.argsort(place, kind="stable")
+        cluster = np.argsort(self._places(costs), kind="stable")
+        above = costs - costs.min(axis=1, keepdims=True)  # the others have more digits so
         before = time_left()
         within = at_most(time_left, self._seconds)
-        packing = packed_exactly(self.contraction, costs[:, cluster], within, soft)
+        packing = packed_exactly(self.contraction, above[:, cluster], within, soft)
         if np.isfinite(before):
             self._seconds -= before - time_left()
         if packing.labels is None:

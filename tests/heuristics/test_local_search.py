@@ -121,11 +121,3 @@ def test_pieces_of_a_sweep_come_to_the_same_and_end_where_no_time_is_left(monkey
     costs.append(contraction.cost(whole))
     assert costs == sorted(costs, reverse=True)
     assert costs[0] > costs[1] > costs[4]
-
-
-def test_equal_points_terminate():
-    rng = np.random.default_rng(1)
-    contraction = contraction_of(random_graph(rng, 14, 0.15), 3, rng)
-    contraction.means[:] = 0.0
-    labels = find_feasible(contraction)
-    assert np.array_equal(LocalSearch(contraction)(labels), labels)

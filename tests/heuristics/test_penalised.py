@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heuristics.alternating import alternate
 from heuristics.assignment import AssignmentSolution, PairwiseAssignment
-from heuristics.penalised import BLPKM, PCCC, BHKMeans, PenalisedStep, list_length
+from heuristics.penalised import BLPKM, PCCC, BHKMeans, PenalisedStep
 from heuristics.result import HeuristicStatus, Stop, Violations
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.errors import InstanceError
@@ -113,11 +113,11 @@ def test_lists_are_long_enough_for_the_hard_cannot_links():
         np.zeros(8),
         np.array([(0, 1), (0, 2), (0, 3)]),
     )
-    assert [list_length(star, q) for q in (None, 1, 2, 5, 9, "auto")] == [6, 4, 4, 5, 6, 4]
+    assert [PCCC(q=q).n_candidates(star) for q in (None, 1, 2, 5, 9, "auto")] == [6, 4, 4, 5, 6, 4]
     free = Contraction(
         6, star.block_of, star.weights, star.means, star.scatter, np.empty((0, 2), int)
     )
-    assert [list_length(free, q) for q in (None, 1, 2, "auto")] == [6, 1, 2, 2]
+    assert [PCCC(q=q).n_candidates(free) for q in (None, 1, 2, "auto")] == [6, 1, 2, 2]
 
 
 @pytest.mark.parametrize("distance", ["squared", "euclidean"])

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from heuristics import starts
-from heuristics.alternating import nearest_labels
 from heuristics.starts import (
     coreset,
     from_affinity,
@@ -68,17 +67,6 @@ def test_pivots_of_the_affinity_of_a_clustering_are_one_block_of_each_cluster():
     expected = cluster_means(contraction, labels)
     distance = np.linalg.norm(found[:, None] - expected, axis=2)
     assert sorted(np.argmin(distance, axis=1)) == list(range(25))
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (7, 4), (33, 10)])
-def test_nearest_centres_are_those_of_all_distances(shape):
-    k, r = shape
-    rng = np.random.default_rng(k)
-    rows, centres = rng.normal(size=(200, r)), rng.normal(size=(k, r))
-    centres[-1] = centres[0]  # of centres equally near, the first
-    distances = ((rows[:, None] - centres) ** 2).sum(axis=2)
-    labels = nearest_labels(rows, centres)
-    assert np.array_equal(labels, distances.argmin(axis=1))
 
 
 def test_centres_are_expected_to_cost_as_much_in_a_coreset_as_on_all_blocks(monkeypatch):

@@ -8,10 +8,12 @@ from scipy.optimize import linprog
 from scipy.sparse import eye, kron, vstack
 
 from heuristics.assignment.flow import sized_labels
+from heuristics.best_of import BestOf
 from heuristics.descent import Descent
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
-from sdpbb.problem import Infeasibility, contract
+from heuristics.result import HeuristicStatus
+from sdpbb.problem import Infeasibility, Partition, contract
 from sdpbb.problem.feasibility import find_feasible
 from tests.any_instance import drawn_instance
 from tests.enumeration import feasible_clusterings
@@ -34,36 +36,21 @@ def least_cost(costs, least, most):
     ).fun
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_assignments_are_those_of_least_cost(seed):
+@pytest.mark.parametrize("seed", range(60))
+def test_assignments_are_those_of_least_cost_whatever_the_prices(seed):
+    """With ties; prices are at first those of nothing at all, then of other centres."""
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, 30))
+    m = int(rng.integers(2, 60))
     k = int(rng.integers(1, min(6, m) + 1))
     sizes = rng.multinomial(m - k, np.ones(k) / k) + 1
     least = np.maximum(0, sizes - rng.integers(0, 4, k))
     most = sizes + rng.integers(0, 4, k)
-    costs = rng.random((m, k)) if seed % 2 else rng.integers(0, 4, (m, k)).astype(float)
-    labels = np.empty(m, np.int64)
-    assert sized_labels(costs, least, most, np.zeros(len(least)), labels)
-    found = np.bincount(labels, minlength=k)
-    assert (found >= least).all()
-    assert (found <= most).all()
-    cost = costs[np.arange(m), labels].sum()
-    assert cost == pytest.approx(least_cost(costs, least, most), abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_prices_of_other_centres_change_no_cost(seed):
-    rng = np.random.default_rng(seed)
-    m, k = int(rng.integers(10, 60)), int(rng.integers(2, 7))
-    least, most = np.full(k, m // k - seed % 3), np.full(k, -(-m // k) + seed % 2)
     points, centres = rng.normal(size=(m, 2)), rng.normal(size=(k, 2))
-    prices, labels = np.zeros(k), np.empty(m, np.int64)
-    if seed % 5 == 0:
-        prices[:] = rng.normal(size=k)  # of nothing at all
+    prices = rng.normal(size=k) * (seed % 5 == 0)
     for _ in range(4):
         costs = ((points[:, None] - centres) ** 2).sum(axis=2)
-        assert sized_labels(costs, least, most, prices, labels)
+        costs = costs if seed % 2 else np.round(costs)
+        labels = sized_labels(costs, least, most, prices)
         found = np.bincount(labels, minlength=k)
         assert (found >= least).all()
         assert (found <= most).all()
@@ -75,9 +62,9 @@ def test_prices_of_other_centres_change_no_cost(seed):
 
 
 def test_sizes_that_do_not_add_up_are_told():
-    costs, prices, labels = np.zeros((3, 2)), np.zeros(2), np.empty(3, np.int64)
-    assert not sized_labels(costs, np.array([2, 2]), np.array([2, 2]), prices, labels)
-    assert not sized_labels(costs, np.array([0, 0]), np.array([1, 1]), prices, labels)
+    costs, prices = np.zeros((3, 2)), np.zeros(2)
+    assert sized_labels(costs, np.array([2, 2]), np.array([2, 2]), prices) is None
+    assert sized_labels(costs, np.array([0, 0]), np.array([1, 1]), prices) is None
 
 
 def searched(contraction, known, parameters=None, found=None):
@@ -122,3 +109,16 @@ def test_search_with_soft_pairs_finds_the_optimum_from_the_worst_clustering(limi
     assert contraction.keeps(best.labels)
     rounding = 1e-11 * (contraction.total + np.abs(contraction.soft.weights).sum())
     assert best.cost <= min(costs) + rounding
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_best_of_finds_the_optimum_of_tiny_instances(seed):
+    instance = drawn_instance(Random(seed), "pairs", always=["sizes"], n=(3, 9), k=(1, 4))
+    costs = [Partition(labels).cost(instance) for labels in feasible_clusterings(instance)]
+    result = BestOf(n_runs=2, n_starts=3, n_relocations=10).run(instance, seed)
+    if not costs:
+        assert result.status is HeuristicStatus.INFEASIBLE
+        return
+    assert result.keeps_hard_constraints
+    assert Partition(result.labels).keeps_sizes(instance)
+    assert result.sum_of_squares == pytest.approx(min(costs), rel=1e-9, abs=1e-9)
