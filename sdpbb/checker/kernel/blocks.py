@@ -286,7 +286,6 @@ def _number_names(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
 
 
 def _is_clique(adjacency: NDArray[np.bool_], blocks: list[int]) -> bool:
-    if len(set(blocks)) < len(blocks):
-        return False
+    # A block that occurs twice is not adjacent to itself, where the state has a clustering.
     others = ~np.eye(len(blocks), dtype=np.bool_)
     return bool(adjacency[np.ix_(blocks, blocks)][others].all())
