@@ -185,10 +185,7 @@ class _PenaltyMethod:
                 break
             S_next = solution.x.reshape(S.shape)
             self._offer(S_next)
-            # (15), and (16): penalties that kept V at 0 (minus) or at 1 (plus) grow.
-            V_next = np.where(minus * S_next <= plus * (1 - S_next), 0.0, 1.0)
-            plus = np.where(V_next == 1, GROWTH * plus, plus)
-            minus = np.where(V_next == 0, GROWTH * minus, minus)
+            V_next, plus, minus = nearest_binary(S_next, plus, minus)
             moved = float((self._weights * ((S_next - S) ** 2 + (V_next - V) ** 2)).sum())
             S, V = S_next, V_next
             if moved <= ASSIGNMENT_AT_REST:
@@ -214,3 +211,14 @@ class _PenaltyMethod:
         costs -= costs.min(axis=1, keepdims=True)
         largest = costs.max()
         return np.asarray((costs / largest if largest > 0 else costs).reshape(-1), np.float64)
+
+
+def nearest_binary(
+    S: NDArray[np.float64], plus: NDArray[np.float64], minus: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the binary V (m, k) with the least penalties for S, (15), and the next penalties.
+
+    These are (16): those that kept V at 0 (minus) or at 1 (plus) have grown.
+    """
+    V = np.where(minus * S <= plus * (1 - S), 0.0, 1.0)
+    return V, np.where(V == 1, GROWTH * plus, plus), np.where(V == 0, GROWTH * minus, minus)

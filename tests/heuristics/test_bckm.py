@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -14,6 +15,7 @@ from heuristics.method import RunClock
 from heuristics.result import Stop
 from sdpbb.problem import Instance, contract
 from tests.enumeration import sums_of_squares
+from tests.examples import examples
 from tests.graphs import cycle, random_graph
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -102,6 +104,21 @@ def test_over_blocks_it_is_the_scheme_over_points(rho):
             compared += 1
             assert result.sum_of_squares == pytest.approx(expected, rel=1e-9)
     assert compared >= 6
+
+
+@given(SEEDS)
+@examples(30)
+def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
+    S, plus, minus = np.random.default_rng(seed).random((3, 6, 4))
+
+    def penalties(V):
+        return plus * np.maximum(0, V - S) + minus * np.maximum(0, S - V)
+
+    V, next_plus, next_minus = bckm.nearest_binary(S, plus, minus)
+    assert np.isin(V, (0, 1)).all()
+    assert (penalties(V) <= penalties(1 - V)).all()
+    assert next_plus == pytest.approx(np.where(V == 1, 1.1 * plus, plus))
+    assert next_minus == pytest.approx(np.where(V == 0, 1.1 * minus, minus))
 
 
 def test_any_penalty_ends_with_a_clustering():
