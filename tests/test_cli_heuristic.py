@@ -35,7 +35,7 @@ class Fake(Heuristic):
     soft = Soft.WEIGHED
     found: ClassVar[SearchResult | Infeasibility | Exception]
 
-    sizes: int | tuple[int, ...] = parameter(1)
+    size: int = parameter(1)
 
     def search(self, instance, rng, clock):
         if not instance.name:  # the kernels are prepared
@@ -103,9 +103,9 @@ def test_empty_clusters_are_told(run, fake, data):
 
 
 def test_a_parameter_that_does_not_fit_the_data_is_told_as_the_option(run, fake, data):
-    fake.found = ParameterError("sizes = [9]: expected a sum of at most n = 4")
-    status, _, err = run("fake", data, "-o", "sizes=9,9")
-    message = "error: --option sizes=[9]: expected a sum of at most n = 4\n"
+    fake.found = ParameterError("size = 9: expected at most n = 4")
+    status, _, err = run("fake", data, "-o", "size=9")
+    message = "error: --option size=9: expected at most n = 4\n"
     assert (status, err) == (ExitCode.USAGE, message)
 
 

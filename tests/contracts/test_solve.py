@@ -135,7 +135,8 @@ def test_a_node_limit_leaves_what_is_true(tmp_path_factory, instance, way, limit
         verdict = sdpbb.verify_certificate(folder / "proof", instance)
         assert verdict.status == result.status.value
         if result.objective is not None:
-            assert min(verdict.lower_bound, result.objective) == result.lower_bound
+            # A run counts fixed pairs that its proof may do without.
+            assert min(verdict.lower_bound, result.objective) >= result.lower_bound
 
 
 @given(any_instance(n=(4, 8)), ways(pauses=True))

@@ -63,7 +63,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
 @pytest.mark.parametrize("bounding", [SdpBounding, ColgenBounding, HybridBounding])
 def test_evaluate_does_not_change_its_node(bounding):
     """Not even the state that its bounding continues from."""
-    instance = Instance(np.random.default_rng(5).normal(size=(30, 2)), 4, [(0, 1)], [(1, 2)])
+    instance = Instance(np.random.default_rng(5).normal(size=(60, 3)), 4, [(0, 1)], [(1, 2)])
     context = context_of(instance, bounding())
     node, n_slices = Node(), 0
     while True:

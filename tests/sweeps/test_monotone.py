@@ -17,7 +17,7 @@ from sdpbb.problem.graph import connected_components
 from sdpbb.problem.rules import ConstraintForms
 from sdpbb.run.checkpoint import RunState
 from sdpbb.run.run import concluded
-from sdpbb.search.node import Node
+from sdpbb.search.node import Node, NodeResult, NodeStatus
 from sdpbb.search.result import bound_below
 from sdpbb.search.tree import Search, Tolerances, Tree
 from tests.any_instance import any_instance, drawn_instance
@@ -140,7 +140,8 @@ def test_a_search_whose_nodes_are_all_above_the_incumbent_has_no_result():
     labels = np.array([0, 0, 1, 1, 1, 1])
     tree = Tree(Node(), Tolerances(0.0))
     tree.offer(labels, Partition(labels).cost(instance), "start")
-    tree.close(tree.select().number, ProvenBound(100.0))
+    bounded = NodeResult(NodeStatus.CLOSED, ProvenBound(100.0))
+    tree.apply(tree.select().number, bounded)
     assert tree.is_closed
     with pytest.raises(AssertionError, match="above the cost"):
         concluded(RunState(instance, EXACT, search=Search(tree)), None, 0.0, 6)
