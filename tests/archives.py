@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.runtime.archive.stored import Encoder, decoded
+from sdpbb.runtime.archive import Encoder, decoded
 
 
 def _read(array: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sdpbb.runtime.archive.stored import Encoder, decoded, full_name, stored
+from sdpbb.runtime.archive import Encoder, decoded, full_name, stored
 from tests.archives import archived
 from tests.examples import examples
 

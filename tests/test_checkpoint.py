@@ -23,7 +23,7 @@ from sdpbb.run.checkpoint import (
     write_checkpoint,
 )
 from sdpbb.run.solver import solve
-from sdpbb.runtime.archive.stored import TYPES, has_own_state
+from sdpbb.runtime.archive import TYPES, has_own_state
 from sdpbb.runtime.files import shown_path
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node

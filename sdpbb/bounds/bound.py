@@ -17,7 +17,7 @@ from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.partitions import Enumerated
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance, Partition
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 EPS = float(np.finfo(np.float64).eps)
@@ -126,7 +126,7 @@ class BoundRun(Protocol[Warm_co]):
     """Bounding of one node, in steps; bounds only ever rise from step to step.
 
     A run is its state: `BoundingMethod.resume` continues from its copies, pickles and archives, to
-    the last bit (see `sdpbb.runtime.archive.stored.Attached`).
+    the last bit (see `sdpbb.runtime.archive.Attached`).
     """
 
     @property

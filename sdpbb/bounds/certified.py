@@ -32,7 +32,7 @@ from sdpbb.checker.kernel.stated import StatedInstance
 from sdpbb.checker.partitions import Enumerated
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
 # Rounded dual values prove a little less than those of a run. So the run goes on until its bound

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.geometry import is_sparse
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
 # nor without digits.

@@ -13,7 +13,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import checked_size
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.textfile import name_in_file, shown
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 
 
 @stored

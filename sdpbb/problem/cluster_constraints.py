@@ -22,7 +22,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import checked_integer, is_integer
 from sdpbb.problem.coordinates import pairs_farther_than
 from sdpbb.problem.quantities import Quantity
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 
 
 class ClusterConstraint(ABC):

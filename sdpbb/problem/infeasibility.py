@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.problem.graph import NeighbourSets, connected_components, shortest_path
 from sdpbb.problem.textfile import first_of, name_in_file
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.values import counted
 
 

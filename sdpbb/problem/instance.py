@@ -35,7 +35,7 @@ from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.rules import ConstraintForms, check_rows
 from sdpbb.problem.sources import Constructors, InstanceArguments, arguments_of
 from sdpbb.problem.textfile import first_of
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.declaration import check_keywords
 from sdpbb.runtime.document import Document, Facts
 from sdpbb.runtime.results import Shown

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.textfile import first_of, is_missing_word, number_or_text, shown
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.reading import ClassesMay, Reading
 from sdpbb.runtime.values import is_missing
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.known_classes import KnownClasses
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.files import shown_path
 
 DOMINANT, LEAST_ROWS = 0.99, 5

@@ -23,7 +23,7 @@ from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.runtime.archive.stored import Encoder
+from sdpbb.runtime.archive import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Text, Tone, Verdict

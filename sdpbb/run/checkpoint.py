@@ -16,7 +16,7 @@ from sdpbb.problem import Infeasibility, Instance
 from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.decomposition.subsets import SubsetBounds
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.runtime.archive.stored import Encoder, decoded, stored
+from sdpbb.runtime.archive import Encoder, decoded, stored
 from sdpbb.runtime.files import FilePath, remove_leftovers, replacement, shown_path
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import CheckpointFailed, Observer
@@ -55,7 +55,7 @@ def write_checkpoint(path: FilePath, state: RunState) -> None:
     """Write the state of a run, wholly or not at all.
 
     A checkpoint is a ZIP file of NumPy arrays, as `numpy.savez` writes them, so that `numpy.load`
-    shows what is in it. Its first member is a document (`sdpbb.runtime.archive.stored`), with the
+    shows what is in it. Its first member is a document (`sdpbb.runtime.archive`), with the
     version of sdpbb. Members are as they are in memory: iterates in single precision hardly get
     smaller. Arrays are copied a few MiB at a time; they must not change meanwhile.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.declaration import Parameters, parameter, wrong
 

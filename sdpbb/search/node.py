@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem.graph import by_first_occurrence
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 
 Pair = tuple[int, int]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Infeasibility, Origin, Partition, SoftViolations
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
 from sdpbb.runtime.interruption import TERMINATED, exit_status
 from sdpbb.runtime.results import Reported, plain, values_of

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.search.events import Branched, NodeEnd, NodeEvent, NodeLeft
 from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus, Pair
 from sdpbb.search.result import PRECISION, Statistics, relative_gap

@@ -11,7 +11,7 @@ from sdpbb.bounds.sdp.cuts.cliques import extreme_sizes
 from sdpbb.bounds.sdp.cuts.sizes import difference_down
 from sdpbb.checker.kernel.arithmetic import down, up
 from sdpbb.checker.kernel.cuts import Cuts
-from sdpbb.checker.kernel.cuts.capacities import MeasureRows, SetCliques, Sets, Traces, set_measure
+from sdpbb.checker.kernel.cuts.capacities import MeasureRows, SetCliques, Sets, set_measure
 from sdpbb.checker.kernel.cuts.inequalities import Group, NodeFacts
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
@@ -101,12 +101,6 @@ def _size_pairs(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
     return _of(2, Templates, 2, entries, 0.0)(rng, node, new)
 
 
-def _traces(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
-    own = np.repeat(np.arange(node.m), node.weights.astype(int).clip(0, 9))
-    lists = [own[rng.random(len(own)) < 0.5] for _ in range(new)]
-    return Cuts((Traces(_lists(lists).astype(np.int32), new),))
-
-
 def _listed(is_largest: bool) -> Callable[..., Cuts]:
     def drawn(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
         exact = getattr(node.limits, "exact", None) or (1, 2)
@@ -182,7 +176,6 @@ FORMS: dict[str, Callable[[np.random.Generator, NodeFacts, int], Cuts]] = {
     "size pairs": _size_pairs,
     "most point rows": _of(1, MeasureRows, "most"),
     "least point rows": _of(1, MeasureRows, "least"),
-    "traces": _traces,
     "largest cliques": _listed(True),
     "smallest cliques": _listed(False),
     "point sets": _sets("points", False),

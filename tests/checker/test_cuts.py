@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.cuts import Cuts, inequalities, templates
-from sdpbb.checker.kernel.cuts.capacities import MeasureRows, Sets, Traces
+from sdpbb.checker.kernel.cuts.capacities import MeasureRows, Sets
 from sdpbb.checker.kernel.cuts.inequalities import Group, NodeFacts
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors, least_of_vector, partitions
@@ -105,8 +105,7 @@ CIRCLE, NONE = rows(*range(5), width=5), rows(width=4)
         (Templates(MANY, 6, ((0, 1, 1.0),), 0.0), "patterns .*; expected at most 256", GRAPH),
         (MeasureRows(rows(0), "most"), "not limited", PLAIN),
         (MeasureRows(rows(*[0] * 11), "most"), "11 cuts on rows of 5 blocks", PLAIN),
-        (Traces(rows(0, 0, width=2), 1), "not limited", PLAIN),
-        (Traces(rows(2, 0, width=2), 2), "not in the order of the cuts", PLAIN),
+        (Sets(rows(2, 0, 1, width=3), 2, "points"), "not in the order of the cuts", SIZES),
         (Sets(rows(0, 0, 1, width=3), 1, "units"), "what is not limited", SIZES),
         (LiftedPentagons(CIRCLE, rows(0, 0, 5, 1, width=4)), r"outside of 0\.\.4", PLAIN),
         (LiftedPentagons(CIRCLE, NONE), "no whole numbers", HALVES),
@@ -153,7 +152,7 @@ def test_the_side_of_a_vector_is_at_most_that_of_any_partition(y, alpha, beta, s
         (["vectors", [1025], 1, 0], "vector: 1025; expected a whole number in -1024..1024"),
         (["vectors", [1], 2**31 + 1, 0], "alpha: 2147483649; expected a whole number"),
         (["templates", 2, [[0, 8, 1]], 0], "a place: 8; expected a whole number"),
-        (["traces", 2**24], "count: 16777216; expected a whole number in 1..16777215"),
+        (["sets", 2**24, "points"], "count: 16777216; expected a whole number in 1..16777215"),
     ],
 )
 def test_groups_at_the_limits_of_the_format_are_rejected(group, why):
@@ -172,5 +171,5 @@ class Zeros:
 def test_all_arrays_together_have_a_moderate_number_of_entries():
     found = Cuts.read([["vectors", [1], 1, 0]] * 3, Zeros(), 5)
     assert sum(group.blocks.size for group in found.groups) == 6_400_000 + 64 * 25
-    with pytest.raises(Rejected, match="traces: more cuts than rows of blocks"):
-        Cuts.read([["traces", 2**23]], Zeros(), 5)
+    with pytest.raises(Rejected, match="sets: more cuts than rows of blocks"):
+        Cuts.read([["sets", 2**22, "points"]], Zeros(), 5)

@@ -17,7 +17,7 @@ from sdpbb.problem import AllOf, AnyOf, Infeasibility, Instance, MaximumSize, co
 from sdpbb.problem.cluster_constraints import BUILT_IN, BuiltInConstraint
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.problem.quantities import Quantity
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from tests.any_instance import drawn_instance, drawn_pairs
 from tests.enumeration import Truth, canonical, clusterings
 from tests.examples import examples

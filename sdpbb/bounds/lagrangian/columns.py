@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 
 Membership = NDArray[np.bool_]
 

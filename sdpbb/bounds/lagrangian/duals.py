@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 
 _EPS = float(np.finfo(np.float64).eps)
 

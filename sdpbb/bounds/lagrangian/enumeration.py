@@ -16,7 +16,7 @@ from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
 from sdpbb.checker.partitions import Enumerated
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 
 # What a proof claims of the bound is less by this part.
 ROUNDING = 1e-11

@@ -30,7 +30,7 @@ from sdpbb.bounds.lagrangian.primal import round_to_clustering
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 

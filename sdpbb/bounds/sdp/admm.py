@@ -17,7 +17,7 @@ from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import SpectralProjector
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.cores import in_pieces, pass_pieces
 from sdpbb.runtime.jit import njit

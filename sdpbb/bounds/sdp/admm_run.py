@@ -17,7 +17,7 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, pairs_apart, safe_bound
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.cores import LARGE
 from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, no_limit
 

@@ -14,7 +14,7 @@ from sdpbb.bounds.sdp.first_duals import SdpWarmStart
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # Matrices over the blocks that exist at the same time at most: those of the method, and sums behind

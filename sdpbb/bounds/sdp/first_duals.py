@@ -36,7 +36,7 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 
 # Price of a cluster, times the least one for which clusters by themselves are feasible. Of 0.9, 1,
 # 1.15, 1.3 and 1.5, the one with the best bounds (docs/relaxation.md).

@@ -16,7 +16,7 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.arrays import Booleans, Reals
 from sdpbb.runtime.jit import njit
 

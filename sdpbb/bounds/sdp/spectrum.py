@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.cores import LARGE, in_pieces, row_pieces
 

@@ -21,7 +21,7 @@ from sdpbb.bounds.sdp.first_duals import SdpWarmStart
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.reporting import Watch
 from sdpbb.search.tree import Search

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.problem import Contraction
 from sdpbb.run.certificates.proof import SubsetProof
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 
 
 @stored

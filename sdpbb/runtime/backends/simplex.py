@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.backends.highs import expect_ok, holding, run
 
 Simplex = Literal["dual", "primal"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 
 
 @stored

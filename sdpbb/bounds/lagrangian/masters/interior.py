@@ -31,7 +31,7 @@ from sdpbb.bounds.lagrangian.masters import MasterProgramme, MasterSolution, Pha
 from sdpbb.bounds.lagrangian.sets.problem import principal_coordinates
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 

@@ -17,7 +17,7 @@ from sdpbb.bounds.lagrangian.masters import (
 )
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive import stored
 from sdpbb.runtime.backends.simplex import Basis, Vertex, optimal_vertex
 
 # Of rows and reduced costs, in units of the programme. 1e-10 is the smallest that HiGHS accepts.

@@ -35,7 +35,7 @@ from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, pri
 from sdpbb.bounds.lagrangian.sets.problem import tiling
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
 # Rounds end where the best that prices over the places looked at promise is no more than this part

@@ -14,7 +14,7 @@ from sdpbb.bounds.lagrangian.sets.climbing_kernels import climb
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 
 
 @dataclass(frozen=True, eq=False)

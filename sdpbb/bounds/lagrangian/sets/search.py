@@ -36,7 +36,7 @@ from sdpbb.bounds.lagrangian.columns import Membership
 from sdpbb.bounds.lagrangian.sets import search_kernels as kernels
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
 from sdpbb.bounds.lagrangian.sets.search_values import NOTHING, Scratch, Stack
-from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.archive import Attached, stored
 
 # Sets that a search hands over at once.
 ROOM = 1000

@@ -6,7 +6,7 @@ construction. Few rules prove all of them:
 | file | rule |
 | --- | --- |
 | `templates.py` | integer vectors; enumeration of the partitions of a few places |
-| `capacities.py` | limits on the measure of clusters: rows, traces, sets that they have to split |
+| `capacities.py` | limits on the measure of clusters: rows, and sets that they have to split |
 | `lifted.py` | the lift to three blocks: pentagons, terms of soft pairs |
 | `inequalities.py` | inequalities as terms, a node, and their sums |
 """
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..certificate import StepArrays, fields, items
 from ..rejection import Rejected
-from .capacities import MeasureRows, SetCliques, Sets, Traces
+from .capacities import MeasureRows, SetCliques, Sets
 from .inequalities import CutSums, Group, Inequalities, NodeFacts, Reals
 from .lifted import LiftedPentagons, SoftTerms
 from .templates import Templates, Vectors
@@ -30,7 +30,6 @@ FORMS: tuple[type[Group], ...] = (
     Vectors,
     Templates,
     MeasureRows,
-    Traces,
     Sets,
     SetCliques,
     LiftedPentagons,

@@ -5,20 +5,6 @@ its blocks, and sum of q_j Z_ij = q(C) Z_ii. Where every cluster measures a to b
 
     b Z_ii - sum of q_j Z_ij >= 0,    sum of q_j Z_ij - a Z_ii >= 0.
 
-*Traces of sizes.* Let M_i be the most points that i clusters have together within the limits, and T
-any list of t different points. Then
-
-    sum of Z_ii over the points of T, i being their block, >= L(t),
-    L(t) = i + (t - M_i) / (M_(i+1) - M_i)    for M_i <= t <= M_(i+1).
-
-Let s_1 >= s_2 >= ... be the sizes, S_i the sum of the first i of them, which is M_i at most. Of the
-n points, s_1 have 1 / s_1 for the entry of their block, s_2 others 1 / s_2, and so on; those of T
-have at the least the t least of these numbers, with the sum j + (t - S_j) / s_(j+1) for S_j <= t <=
-S_(j+1). If j > i, that is i + 1 or more, and if j < i, then t = M_i. If j = i, it is i + 1 less
-(S_(i+1) - t) / (S_(i+1) - S_i), a share that grows if S_(i+1) grows to M_(i+1), and then S_i to
-M_i. A block i that is listed several times, no more often than it has points, stands for as many
-of its points.
-
 *Capacity cuts.* Clusters of limited sizes have to split a set of points that they cannot fill.
 Let q(C) be the measure of a cluster C, a whole number: its points, or its units of weight. For a
 set T with the part q_i of each block i, 0 <= q_i <= what block i measures, let t be the sum of the
@@ -72,8 +58,7 @@ least; between such measures it rises along a line, which is not above g, as the
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -373,48 +358,3 @@ def _row_terms(node: NodeFacts, blocks: Numbers, sizes: Measure, is_most: bool) 
             np.tile(np.arange(node.m), len(some)),
             coefficient.reshape(-1) * (1.0 if is_most else -1.0),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Traces(Group):
-    """Traces of sizes: sum of Z_ii over t points >= L(t).
-
-    blocks : (points of all cuts, 2) the cut and the block of each point
-    count : number of cuts
-    """
-
-    count: int
-
-    WORD: ClassVar = "traces"
-    PROOF: ClassVar = "traces of sizes"
-    READS: ClassVar = {"count": read_count}
-    WIDTH: ClassVar = 2
-
-    def __len__(self) -> int:
-        return self.count
-
-    @property
-    def numbers(self) -> list[Numbers]:
-        return [self.blocks[:, 1]]
-
-    def inequalities(self, node: NodeFacts) -> Inequalities:
-        limits, lengths = node.limits, np.diff(starts(self.blocks, self.count))
-        stated = np.unique(self.blocks, axis=0, return_counts=True)
-        if (stated[1] > node.weights[stated[0][:, 1]]).any():
-            raise Rejected("a cut on sizes has more points of a block than there are")
-        if not isinstance(limits, SizeLimits) or limits.is_empty:
-            raise Rejected("a cut on sizes, and these are not limited")
-        most, (owner, block) = most_of_some(limits), self.blocks.T
-        sides = [least_entries(most, length) for length in lengths.tolist()]
-        return Inequalities(np.array(sides), [Terms(owner, block, block, np.ones(len(block)))])
-
-
-def most_of_some(limits: SizeLimits) -> list[int]:
-    """Return M_i, the most points that i clusters have together, for i = 0, ..., k."""
-    return [limits.n - least for least in reversed(limits.least_of_some())]
-
-
-def least_entries(most: Sequence[int], count: int) -> float:
-    """Return L(count) for M_0, ..., M_k, rounded down; count is 0 to M_k."""
-    i = min(bisect_right(most, count), len(most) - 1) - 1
-    return down(i + down((count - most[i]) / (most[i + 1] - most[i])))

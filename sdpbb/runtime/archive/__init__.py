@@ -1,1 +1,0 @@
-"""Nested values as a JSON document and arrays, without pickle: what checkpoints hold."""
