@@ -26,8 +26,7 @@ MAX_GAP = 0.2
 MAX_CLUSTERS = 200_000
 # Maximum slices of exact pricing and search together, and of exact pricing alone. If pricing does
 # not end by then at the prices of the semidefinite bound, clusters are too large in the whole tree.
-# Successful enumerations at the prices of places take 11 to 148.
-MAX_SLICES, MAX_PRICING_SLICES = 150, 8
+MAX_SLICES, MAX_PRICING_SLICES = 120, 8
 
 
 @stored
@@ -47,7 +46,8 @@ class Enumeration(Attached):
 
     at, cutoff : the dual values and the cutoff that it began with
     found : (t, ceil(m / 8)) clusters found so far, as `numpy.packbits` has them
-    max_pricing_slices : of exact pricing, after which it is given up
+    max_slices, max_pricing_slices : slices of exact pricing and of the search, and of exact pricing
+        alone, after which it is given up
     least : proven by exact pricing, None before
     n_slices : of exact pricing and of the search
     search : for all clusters, None before it has begun
@@ -58,6 +58,7 @@ class Enumeration(Attached):
     at: DualValues
     cutoff: float
     found: NDArray[np.uint8]
+    max_slices: int
     max_pricing_slices: int
     least: float | None = None
     n_slices: int = 0
@@ -81,6 +82,7 @@ class Enumeration(Attached):
         at: DualValues,
         cutoff: float,
         least: float | None = None,
+        max_slices: int | None = None,
         max_pricing_slices: int | None = None,
     ) -> Enumeration:
         """Begin to enumerate.
@@ -89,11 +91,12 @@ class Enumeration(Attached):
         ----------
         cutoff : finite
         least : proven by exact pricing at these prices, if that has been done
-        max_pricing_slices : None for MAX_PRICING_SLICES
+        max_slices, max_pricing_slices : None for MAX_SLICES and MAX_PRICING_SLICES
         """
         assert math.isfinite(cutoff)
         none = np.packbits(np.zeros((0, contraction.n_blocks), bool), axis=1)
-        self = cls(at, cutoff, none, max_pricing_slices or MAX_PRICING_SLICES)
+        most = max_slices or MAX_SLICES, max_pricing_slices or MAX_PRICING_SLICES
+        self = cls(at, cutoff, none, *most)
         self.attach(contraction, pricer)
         if least is not None:
             self._take(least)
@@ -140,7 +143,7 @@ class Enumeration(Attached):
         found = self.search.run(self._pricer.nodes_per_slice)
         self.found = np.concatenate([self.found, np.packbits(found, axis=1)])
         self.is_finished = not self.search.is_finished and (
-            self.n_slices >= MAX_SLICES or len(self.found) > MAX_CLUSTERS
+            self.n_slices >= self.max_slices or len(self.found) > MAX_CLUSTERS
         )
 
     def _sought(self) -> SoughtClusters:

@@ -31,6 +31,9 @@ MAX_TRIED_STEPS = 120
 MAX_FAR_STEPS = 30
 # Maximum iterations of the semidefinite bound that the first prices of columns are taken from.
 CENTRE_ITERATIONS = 100
+# Maximum slices of enumeration at the prices of places. Successful ones take 11 to 291: those of
+# 1,000 points with 100 constraints in 100 clusters, 8.4 s instead of 13.7 s with columns after 150.
+MAX_PLACE_SLICES = 300
 # Matrices over the blocks that branching by places holds.
 PLACE_MATRICES = 6
 
@@ -60,7 +63,8 @@ def _enumeration_at_places(run: StagedRun, cutoff: float) -> bool:
         return False
     from sdpbb.bounds.lagrangian.duals import DualValues
 
-    return run.enumerate(DualValues(proof.prices, -proof.least), cutoff, proof.least)
+    duals = DualValues(proof.prices, -proof.least)
+    return run.enumerate(duals, cutoff, proof.least, MAX_PLACE_SLICES)
 
 
 def _easy_columns(run: StagedRun, cutoff: float) -> bool:

@@ -272,13 +272,19 @@ class StagedRun(Attached):
         assert self.relaxed is not None
         return master_dual(self.contraction, self.relaxed.relaxation, self.relaxed.dual_point())
 
-    def enumerate(self, at: DualValues, cutoff: float, least: float | None = None) -> bool:
+    def enumerate(
+        self,
+        at: DualValues,
+        cutoff: float,
+        least: float | None = None,
+        max_slices: int | None = None,
+    ) -> bool:
         """Begin to enumerate clusters at dual values, as `Enumeration.start`."""
         from sdpbb.bounds.lagrangian.enumeration import Enumeration
 
-        most = self.method.max_pricing_slices
+        most = max_slices, self.method.max_pricing_slices
         self.enumeration = Enumeration.start(
-            self.contraction, self.pricing, at, cutoff, least, most
+            self.contraction, self.pricing, at, cutoff, least, *most
         )
         return True
 

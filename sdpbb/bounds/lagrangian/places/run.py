@@ -19,6 +19,7 @@ constraints on clusters, it knows limits on one quantity. Each round
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ from sdpbb.bounds.lagrangian.duals import KnownClustering, inherited_prices, mea
 from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
-from sdpbb.bounds.lagrangian.sets.problem import tiling
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.archive import Attached, stored
@@ -209,7 +209,7 @@ class PlaceRun(Attached):
         best = last = self.prices
         promise, sharpness, ascents = math.inf, self.sharpness, _ascents(self, left)
         if self.values and self.labels is not None:
-            places = self._first_places(self.labels)
+            places = self._first_places(self.labels, time_left)
         self._dual.places = places
         if self.values:  # Prices in closed form, or of the parent, are proven as they are.
             n_raised += 1
@@ -233,12 +233,12 @@ class PlaceRun(Attached):
         self.promise = promise + float(self._contraction.scatter.sum())
         self.values += (self.bound.value,)
 
-    def _first_places(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the centres of a clustering, and the means of cells of the space."""
+    def _first_places(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.float64]:
+        """Return the centres of a clustering, and the means of cells of it."""
         points, weights = self._problem.points, self._problem.weights
         n_cells = max(PLACES, PLACES_EACH * self._problem.k)
-        cells = tiling(points, len(points) / n_cells).owner
-        centres, means = (means_of(points, weights, of)[0] for of in (labels, cells))
+        cell = cells_of(points, weights, labels, n_cells, time_left)
+        centres, means = (means_of(points, weights, of)[0] for of in (labels, cell))
         return np.vstack([centres, means])
 
     def _prove(
@@ -388,3 +388,47 @@ def exercise() -> None:
         for _ in range(3):
             run.advance(math.inf)
         run.affinity()
+
+
+def cells_of(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    most: int,
+    time_left: TimeLeft = no_limit,
+) -> NDArray[np.intp]:
+    """Return the cell (n,) of each point: clusters, cut across where they scatter most.
+
+    The cell with the greatest scatter is cut at its mean, until there are `most`. With boxes of the
+    space instead, 666 and 1,000 constrained points in 100 clusters take 1.6 to 3.6 times as long.
+    """
+    heap: list[tuple[float, int, NDArray[np.intp], NDArray[np.bool_]]] = []
+    for label in np.unique(labels):
+        heap.append(_cut(points, weights, np.flatnonzero(labels == label), len(heap)))
+    heapq.heapify(heap)
+    n_made = len(heap)
+    while len(heap) < most and heap[0][0] < 0.0:
+        check_time(time_left)
+        _, _, rows, side = heapq.heappop(heap)
+        for part in (rows[side], rows[~side]):
+            heapq.heappush(heap, _cut(points, weights, part, n_made))
+            n_made += 1
+    cell = np.empty(len(points), np.intp)
+    for number, (_, _, rows, _) in enumerate(heap):
+        cell[rows] = number
+    return cell
+
+
+def _cut(
+    points: NDArray[np.float64], weights: NDArray[np.float64], rows: NDArray[np.intp], number: int
+) -> tuple[float, int, NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the scatter of points, negative, with their rows and the side that each would be on.
+
+    It is 0 where they cannot be cut.
+    """
+    w = weights[rows]
+    centred = points[rows] - w @ points[rows] / w.sum()
+    scatter = (centred * w[:, None]).T @ centred
+    side = centred @ np.linalg.eigh(scatter)[1][:, -1] > 0.0
+    is_cut = side.any() and not side.all()
+    return -float(np.trace(scatter)) if is_cut else 0.0, number, rows, side
