@@ -67,7 +67,8 @@ class Journal(NamedTuple):
 
     n (2,) says how many blocks and clusters the trial has changed: these are the first entries of
     `blocks` and `clusters`. Their stamps are the number of the last trial that changed them, and
-    `was` has what they were before it.
+    the other arrays have what they were before it. (With all arrays of another `Clusters` instead,
+    searches over swaps take 1.2 times as long: kernels count references to each.)
     """
 
     n: Integers
@@ -75,13 +76,18 @@ class Journal(NamedTuple):
     block_stamp: Integers
     clusters: Integers
     cluster_stamp: Integers
-    was: Clusters
+    labels: Integers
+    n_blocks: Integers
+    weight: Reals
+    centres: Reals
+    near: Integers
 
     @classmethod
     def of(cls, clusters: Clusters) -> Journal:
         m, k = len(clusters.labels), len(clusters.n_blocks)
         unknown = (np.full(n, -1, np.int64) for n in (2, m, m, k, k))
-        return cls._make([*unknown, Clusters._make(map(np.empty_like, clusters))])
+        of = clusters.labels, clusters.n_blocks, clusters.weight, clusters.centres, clusters.near
+        return cls._make([*unknown, *map(np.empty_like, of)])
 
 
 class Rounds(NamedTuple):
@@ -176,7 +182,7 @@ def move(
         journal.block_stamp[i] = trial
         journal.blocks[journal.n[0]] = i
         journal.n[0] += 1
-        journal.was.labels[i] = a
+        journal.labels[i] = a
     _unlink(i, clusters)
     _link(i, b, clusters)
     clusters.labels[i] = b
@@ -210,6 +216,16 @@ def move(
 
 
 @njit(cache=True, nogil=True)
+def _copy_cluster(c: int, source: Clusters | Journal, target: Clusters | Journal) -> None:
+    target.n_blocks[c] = source.n_blocks[c]
+    target.weight[c] = source.weight[c]
+    for t in range(source.centres.shape[1]):
+        target.centres[c, t] = source.centres[c, t]
+    for t in range(source.near.shape[1]):
+        target.near[c, t] = source.near[c, t]
+
+
+@njit(cache=True, nogil=True)
 def keep_cluster(c: int, trial: int, clusters: Clusters, journal: Journal) -> None:
     """Record a cluster as it is, unless the trial has done so."""
     if journal.cluster_stamp[c] == trial:
@@ -217,10 +233,7 @@ def keep_cluster(c: int, trial: int, clusters: Clusters, journal: Journal) -> No
     journal.cluster_stamp[c] = trial
     journal.clusters[journal.n[1]] = c
     journal.n[1] += 1
-    journal.was.n_blocks[c] = clusters.n_blocks[c]
-    journal.was.weight[c] = clusters.weight[c]
-    journal.was.centres[c] = clusters.centres[c]
-    journal.was.near[c] = clusters.near[c]
+    _copy_cluster(c, clusters, journal)
 
 
 @njit(cache=True, nogil=True)
@@ -228,16 +241,13 @@ def undo(clusters: Clusters, journal: Journal) -> None:
     """Undo all that the journal has; only the order of the blocks in their clusters may differ."""
     for number in range(journal.n[0]):
         i = journal.blocks[number]
-        if clusters.labels[i] != journal.was.labels[i]:
+        if clusters.labels[i] != journal.labels[i]:
             _unlink(i, clusters)
-            _link(i, journal.was.labels[i], clusters)
-            clusters.labels[i] = journal.was.labels[i]
+            _link(i, journal.labels[i], clusters)
+            clusters.labels[i] = journal.labels[i]
     for number in range(journal.n[1]):
         c = journal.clusters[number]
-        clusters.n_blocks[c] = journal.was.n_blocks[c]
-        clusters.weight[c] = journal.was.weight[c]
-        clusters.centres[c] = journal.was.centres[c]
-        clusters.near[c] = journal.was.near[c]
+        _copy_cluster(c, journal, clusters)
 
 
 @njit(cache=True, nogil=True)
