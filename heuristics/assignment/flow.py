@@ -51,7 +51,7 @@ def sized_labels(
 ) -> NDArray[np.intp] | None:
     """Return labels (m,) of least cost among those with least_c to most_c points in cluster c.
 
-    None, with prices of no meaning, where there are none.
+    None if no labels exist; the prices mean nothing then.
 
     Parameters
     ----------

@@ -257,7 +257,7 @@ def minimise_by_programme(
 ) -> AssignmentSolution:
     """Minimise a Potts model by an integer programming solver.
 
-    It takes so many seconds at most, and is given up where no time is left.
+    It takes at most this number of seconds, and ends without labels if no time remains.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ class Tables(NamedTuple):
         labels: NDArray[np.int64],
         time_left: TimeLeft = no_limit,
     ) -> bool:
-        """Write the cheapest labels of the blocks; return False if there are none.
+        """Write the cheapest labels of the blocks; return False if no labels are allowed.
 
         Parameters
         ----------

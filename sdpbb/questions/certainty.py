@@ -177,7 +177,7 @@ class CertaintyReport(StudyReport):
         return np.asarray((unsure == 0) & ~others.any(axis=0) & apart)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each point; those that cannot be elsewhere cost nothing known."""
+        """Return a flat row for each point; points that cannot be elsewhere have no cost."""
         if self.result.partition is None:
             return []
         others = [" ".join(map(str, np.flatnonzero(row).tolist())) for row in self._others()]

@@ -287,7 +287,7 @@ def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:
 
 
 def alone(parameters: SolverParameters, seconds: float) -> SolverParameters:
-    """Return the parameters of a job that has one process for so many seconds."""
+    """Return the parameters of a job that has one process for this number of seconds."""
     return replace(parameters, workers=1, dask=None, mpi=False, time_limit=seconds)
 
 

@@ -151,7 +151,7 @@ def _path_to_cannot_link(catalogue: Catalogue) -> list[int] | None:
 
 
 def _too_many_must_links(catalogue: Catalogue) -> list[int] | None:
-    """Return n - k + 1 must-links that leave fewer than k groups; None if there are not so many."""
+    """Return n - k + 1 must-links that leave fewer than k groups; None if there are fewer."""
     instance = catalogue.instance
     wanted = instance.n_points - instance.k + 1
     found = list(islice(spanning_forest(instance.n_points, catalogue.must_link), wanted))

@@ -75,7 +75,7 @@ def solve(
         data frame of pandas or polars, with the others as further arguments
     k : number of clusters, of points. Of an `Instance`, which states it, the parameters may be in
         this place: `solve(instance, parameters)`
-    observer : is told how the run goes (`sdpbb.search.events`): a function of one argument
+    observer : receives the events of the run (`sdpbb.search.events`): a function of one argument
     interrupt : set it, from a signal handler or another thread, to end the run cleanly: what was
         found until then is returned (`Termination.INTERRUPTED`). Without one, the first Ctrl-C in
         the main thread ends the run so, and what was found is raised

@@ -1,4 +1,4 @@
-"""Events of a run, which its observer is told. The engine prints nothing itself."""
+"""Events of a run, which its observer receives. The engine prints nothing itself."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def run(
         raise ParameterError(f"seed = {seed}: expected an integer >= 0")
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, quiet)
-    # The compiler is imported last: what is wrong with the input is told without the wait.
+    # The compiler is imported last: errors in the input are reported without the wait.
     parameters = _parameters(method, option or [], time_limit)
     from threadpoolctl import threadpool_limits
 

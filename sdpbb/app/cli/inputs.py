@@ -157,7 +157,7 @@ class InstanceOptions(InstanceFiles):
         BackendUnavailable
             If a package that reads one of the files is not installed.
 
-        What is valid but probably not what was meant is told on standard error.
+        Standard error has a warning on input that is valid but probably not meant.
         """
         from sdpbb.problem import Instance
 

@@ -174,7 +174,7 @@ class LabelOutputs(PageOutputs):
     ) -> list[Content]:
         """Return the file of labels: CSV with the names of the points, or one a line.
 
-        labels : (n,), or None, of which a line is told unless quiet
+        labels : (n,); None: nothing is written, and a line says so unless quiet
         origin : what the user calls the points
         """
         if self.labels is not None and labels is None and not quiet:

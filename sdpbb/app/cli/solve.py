@@ -48,7 +48,7 @@ def solve(
     By default all cores are used: threads for many blocks, processes for runs that branch after a
     few seconds. Runs with --workers 1 are repeatable.
     """
-    # The engine is imported last: what is wrong with the input is told without the wait.
+    # The engine is imported last: errors in the input are reported without the wait.
     parameters = engine.parameters()
     outputs.check([data, inputs.constraints, engine.file], checkpoint)
     instance = inputs.read(data, quiet)
@@ -208,7 +208,7 @@ def gap(
     the best clustering that satisfies the constraints; a certificate is about these. The exit
     status is 0 for every proven gap, whether LABELS is optimal or not.
     """
-    # The engine is imported last: what is wrong with the input is told without the wait.
+    # The engine is imported last: errors in the input are reported without the wait.
     parameters = engine.parameters()
     outputs.check([data, inputs.constraints, given, engine.file])
     instance, numbers = _read(data, inputs, given, column, quiet)

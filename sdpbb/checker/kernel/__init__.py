@@ -11,6 +11,6 @@ partitions of priced clusters, colouring and packing. To be read in this order:
 | `cuts/` | prove the inequalities that the bound may use |
 | `arithmetic.py`, `geometry.py`, `soft.py` | bound what rounding does, and what soft pairs cost |
 | `rules.py`, `sizes.py` | limits on clusters |
-| `stated.py`, `verdict.py` | the instance, its digests and its parts; what is told |
+| `stated.py`, `verdict.py` | the instance, its digests and its parts; the verdict |
 | `judge.py`, `exact.py` | answer what numbers decide, such as pairs that are apart; in balls, too |
 """

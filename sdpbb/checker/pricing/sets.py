@@ -99,7 +99,7 @@ def sets_below(
     Raises
     ------
     Rejected
-        After so many nodes.
+        After the maximum number of nodes.
     """
     left, order = max_nodes, _order(problem)
     for start in range(0, problem.m, _GROUP):

@@ -98,7 +98,7 @@ class Constraints:
 
     @property
     def stated(self) -> dict[str, Any]:
-        """Constraints by name, without those that say nothing."""
+        """Constraints by name, without empty ones."""
         values = {name: getattr(self, name) for name in NAMES}
         return {
             name: value

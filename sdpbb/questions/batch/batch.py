@@ -144,7 +144,7 @@ class _Batch:
         self._keys = {job.name: job.key() for job in jobs}
 
     def run(self, study: Study[Job]) -> BatchResult:
-        """Do all jobs, or those that end before the interrupt; write the table."""
+        """Do the jobs until all have ended or the interrupt is set; write the table."""
         n_jobs = len(self._jobs)
         study.run(self._unsettled(), self._begin, self._take, needs_processes=True)
         result = BatchResult(

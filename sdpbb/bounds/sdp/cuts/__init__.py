@@ -58,7 +58,7 @@ def separate(
 ) -> CutSet:
     """Separate: return the most violated cuts of each family at Y.
 
-    There are none where no violation exceeds its tolerance. Families that come after more than
+    None are added if no violation exceeds its tolerance. Families that come after more than
     n_iterations are left out.
 
     Violation is measured as the distance of Y to the cut's hyperplane, in the norm that the method
