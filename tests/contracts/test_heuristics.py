@@ -55,8 +55,9 @@ def test_verdicts_and_figures_are_true(name, instance, seed):
         assert result.startswith(f"{name}: ")
         assert not is_plain or instance.has_soft_constraints
         return
-    truth = Truth(instance)
-    assert result.method == name
+    truth, again = Truth(instance), outcome(name, instance, seed)
+    assert np.array_equal(result.labels, again.labels)
+    assert (result.method, result.n_iterations) == (name, again.n_iterations)
     if result.status is HeuristicStatus.INFEASIBLE:
         assert not truth.is_feasible
         assert result.infeasibility is not None
@@ -65,6 +66,7 @@ def test_verdicts_and_figures_are_true(name, instance, seed):
         # Which cluster holds a class decides on sizes of classes, and methods do not choose it.
         is_supported = not isinstance(instance.sizes, ClassSizes)
         assert not (name in EXACT and is_supported and truth.is_feasible)
+        assert (result.status is HeuristicStatus.INFEASIBLE) or not (name in EXACT and is_plain)
         assert not (name in ("kmeans", "bh-kmeans") and is_plain)
         return
     labels, partition = result.labels, Partition(result.labels)
