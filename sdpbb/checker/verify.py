@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from .kernel.archive import NUMBERS
 from .kernel.arithmetic import sum_down
-from .kernel.certificate import Certificate, Log, fields
+from .kernel.certificate import Certificate, fields
 from .kernel.exact import ExactJudge
 from .kernel.judge import Judge
-from .kernel.proof import ProofCounts, proven_value
+from .kernel.proof import ProofCounts, proof_of
 from .kernel.rejection import Rejected, at
 from .kernel.rules import broken_clusters
 from .kernel.stated import StatedInstance
@@ -26,8 +26,8 @@ from .kernel.verdict import (
     is_optimal,
 )
 
-SUBSET = "subset"
-"""Word of the step that a proof about a subset begins with."""
+# What the line begins with of a step that begins the proof about a subset.
+_SUBSET = b'["subset"'
 
 DIGESTS = {
     "points": "points",
@@ -64,7 +64,7 @@ def verify(
     with np.errstate(all="ignore"):
         judge = ExactJudge(stated.geometry) if exact else Judge(stated.geometry)
         cost = _checked_cost(certificate, stated, judge)
-        value, counts = _proven(certificate.log, stated, judge, workers)
+        value, n_subsets, counts = _proven(certificate, stated, judge, workers)
     certificate.archive.require_all_taken()
     _require_claim(certificate, value, cost)
     lower = certificate.lower_bound
@@ -77,12 +77,12 @@ def verify(
         cost=cost,
         lower_bound=lower,
         gap=None if cost is None or lower is None else gap_rounded_up(lower, cost),
-        n_nodes=counts.nodes,
-        n_leaves=counts.leaves,
+        n_nodes=counts.trees + 2 * counts.splits,
+        n_leaves=counts.trees + counts.splits,
         n_bounds=counts.bounds,
         n_fixings=counts.fixings,
         seconds=time.monotonic() - started,
-        n_subsets=counts.subsets,
+        n_subsets=n_subsets,
         rules=tuple(counts.rules),
     )
 
@@ -103,27 +103,28 @@ def _require_same_instance(certificate: Certificate, stated: StatedInstance) -> 
 
 
 def _proven(
-    log: Log, stated: StatedInstance, judge: Judge, workers: int
-) -> tuple[float, ProofCounts]:
-    """Return what is proven: by a tree, or the sum of what is proven of disjoint subsets.
+    certificate: Certificate, stated: StatedInstance, judge: Judge, workers: int
+) -> tuple[float, int, ProofCounts]:
+    """Return the bound that is proven, by how many subsets, and by what.
 
-    The sum is infinity if one of them has no clustering.
+    It is proven by a tree, or is the sum over disjoint subsets: infinity if one of these has no
+    clustering.
     """
-    lines = range(1, len(log))
-    begins = [line for line in lines if log.begins_with(line, SUBSET)]
-    if lines and not begins:
-        counts = ProofCounts()
-        return proven_value(log, lines, stated.root, judge, counts), counts
-    if lines and begins[0] != 1:
+    log = certificate.log
+    begins = [line for line in range(1, len(log)) if log[line].startswith(_SUBSET)]
+    if len(log) > 1 and not begins:
+        tree = proof_of(certificate, range(1, len(log)), stated.root, judge)
+        return tree.value(), 0, tree.counts
+    if begins and begins[0] != 1:
         raise Rejected("a step before the first subset; expected none")
-    parts = stated.parts([_rows(log, line, stated) for line in begins])
+    parts = stated.parts([_rows(certificate, line, stated) for line in begins])
     ends = [*begins[1:], len(log)]
 
     def proven(number: int) -> tuple[float, ProofCounts]:
         with at(f"subset {number}"), np.errstate(all="ignore"):
-            part, counts = parts[number], ProofCounts()
-            steps, own = range(begins[number] + 1, ends[number]), type(judge)(part.geometry)
-            return proven_value(log, steps, part.root, own, counts), counts
+            part, lines = parts[number], range(begins[number] + 1, ends[number])
+            tree = proof_of(certificate, lines, part.root, type(judge)(part.geometry))
+            return tree.value(), tree.counts
 
     with ThreadPoolExecutor(workers) as pool:
         try:
@@ -131,17 +132,18 @@ def _proven(
         except Rejected:
             pool.shutdown(cancel_futures=True)
             raise
-    total = ProofCounts(subsets=len(begins), rules={"sums over subsets": None})
+    total = ProofCounts(rules={"sums over subsets": None})
     for _, counts in found:
         total.add(counts)
     values = [value for value, _ in found]
-    return math.inf if math.inf in values else sum_down(values), total
+    return math.inf if math.inf in values else sum_down(values), len(begins), total
 
 
-def _rows(log: Log, line: int, stated: StatedInstance) -> NDArray[np.int64]:
+def _rows(certificate: Certificate, line: int, stated: StatedInstance) -> NDArray[np.int64]:
     with at(f"line {line}"):
-        fields(log.step(line)[1:])
-        rows = log.arrays(line).take("rows", NUMBERS, range(stated.k, stated.n + 1))
+        fields(certificate.step(line)[1:])
+        lengths = range(stated.k, stated.n + 1)
+        rows = certificate.archive.of_step(line).take("rows", NUMBERS, lengths)
         return rows.astype(np.int64)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sdpbb.checker.kernel import archive
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.judge import Judge
-from sdpbb.checker.kernel.proof import ProofCounts, proven_value
+from sdpbb.checker.kernel.proof import proof_of
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.stated import StatedInstance, pairs_of
 from sdpbb.checker.verify import verify
@@ -141,12 +141,11 @@ def test_branches_that_wait_take_little_memory():
     instance, parts = line_of(n)
     splits = [Step(["split", number, number + 1]) for number in range(depth)]
     parts.steps = [*splits, *[Step(["open"])] * (depth + 1)]
-    log = Certificate.read(parts.data).log
-    stated = stated_instance(instance)
+    read, stated = Certificate.read(parts.data), stated_instance(instance)
     root, judge = stated.root, Judge(stated.geometry)
     tracemalloc.start()
     try:
-        assert proven_value(log, range(1, len(log)), root, judge, ProofCounts()) == 0.0
+        assert proof_of(read, range(1, len(read.log)), root, judge).value() == 0.0
         assert tracemalloc.get_traced_memory()[1] < depth * n**2 // 8
     finally:
         tracemalloc.stop()

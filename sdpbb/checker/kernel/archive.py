@@ -7,6 +7,7 @@ writes, of a few types of numbers.
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 import struct
@@ -14,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,11 +71,18 @@ class Archive:
         if sum(entry.file_size for entry in found) > _MAX_BYTES:
             raise Rejected(f"the arrays are of more than {_MAX_BYTES} bytes; expected fewer")
         self._taken: set[str] = set()
+        self._prefix = ""
+
+    def of_step(self, number: int) -> Self:
+        """Return the arrays of a step alone, by the names that they have in it."""
+        own = copy.copy(self)
+        own._prefix = f"{number}."
+        return own
 
     def __contains__(self, name: str) -> bool:
-        return name in self._members
+        return self._prefix + name in self._members
 
-    def take(self, name: str, dtypes: tuple[str, ...], *lengths: Length) -> NDArray[np.generic]:
+    def take(self, name: str, dtypes: tuple[str, ...], *lengths: Length) -> NDArray[Any]:
         """Return an array of one of the types, and of these lengths; it is read-only.
 
         Raises
@@ -82,6 +90,7 @@ class Archive:
         Rejected
             If it is not there, or another one.
         """
+        name = self._prefix + name
         if name not in self._members:
             raise Rejected(f"{name}: there is no such array in the file; expected it")
         entry = self._members[name]

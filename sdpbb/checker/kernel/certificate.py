@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .archive import FORMAT, NUMBERS, TEXT, Archive, Length
+from .archive import FORMAT, NUMBERS, TEXT, Archive
 from .rejection import Rejected
 from .verdict import FEASIBLE, INFEASIBLE, OPTIMAL, STATUSES
 
@@ -36,56 +36,6 @@ _CLAIM = (
 )
 
 
-class Log:
-    """Lines of a proof, parsed one by one as they are asked for."""
-
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-        text = archive.take(LOG, TEXT, range(1, _LONGEST)).tobytes()
-        self._lines = text.split(b"\n")
-        if self._lines.pop():
-            raise Rejected("the log ends within a line")
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def claim(self) -> dict[str, Any]:
-        """Return the first line, an object."""
-        claim = _parsed(self._lines[0])
-        if not isinstance(claim, dict):
-            raise Rejected(f"the claim is {shown(claim)}; expected an object")
-        return claim
-
-    def step(self, number: int) -> list[Any]:
-        """Return the line of a step, a list that begins with a word."""
-        step = _parsed(self._lines[number])
-        if not isinstance(step, list) or not step or type(step[0]) is not str:
-            raise Rejected(f"{shown(step)}; expected a list that begins with a word")
-        return step
-
-    def begins_with(self, number: int, word: str) -> bool:
-        """Return whether a line is a step of a word; it is not parsed."""
-        return self._lines[number].startswith(b'["%s"' % word.encode())
-
-    def arrays(self, number: int) -> StepArrays:
-        """Return the arrays of a line."""
-        return StepArrays(self._archive, number)
-
-
-class StepArrays:
-    """Arrays of a step."""
-
-    def __init__(self, archive: Archive, number: int) -> None:
-        self._archive, self._number = archive, number
-
-    def __contains__(self, name: str) -> bool:
-        return f"{self._number}.{name}" in self._archive
-
-    def take(self, name: str, dtypes: tuple[str, ...], *shape: Length) -> NDArray[Any]:
-        """Return an array; see `Archive.take`."""
-        return self._archive.take(f"{self._number}.{name}", dtypes, *shape)
-
-
 @dataclass(frozen=True)
 class Certificate:
     """Claim on an instance, and its proof.
@@ -95,7 +45,7 @@ class Certificate:
     digests : of the instance, by their names, as `StatedInstance` has them
     cost : of the labels, where status is "optimal" or "feasible"
     lower_bound : on the cost of every clustering; None where status is "infeasible"
-    log : of the proof
+    log : of the proof, a line for the claim and for each step
     """
 
     n: int
@@ -107,7 +57,7 @@ class Certificate:
     cost: float | None
     lower_bound: float | None
     archive: Archive
-    log: Log
+    log: list[bytes]
 
     @classmethod
     def read(cls, data: bytes) -> Certificate:
@@ -124,8 +74,12 @@ class Certificate:
             If it is not a certificate, saying which value is none that it may have there.
         """
         archive = Archive(file)
-        log = Log(archive)
-        claim = log.claim()
+        log = archive.take(LOG, TEXT, range(1, _LONGEST)).tobytes().split(b"\n")
+        if log.pop():
+            raise Rejected("the log ends within a line")
+        claim = _parsed(log[0])
+        if not isinstance(claim, dict):
+            raise Rejected(f"the claim is {shown(claim)}; expected an object")
         for name in claim:
             if name not in (*_CLAIM, *_OPTIONAL):
                 raise Rejected(f"unknown key {name[:40]!r}; expected {', '.join(_CLAIM)}")
@@ -150,6 +104,13 @@ class Certificate:
             archive=archive,
             log=log,
         )
+
+    def step(self, number: int) -> list[Any]:
+        """Return the line of a step, a list that begins with a word."""
+        step = _parsed(self.log[number])
+        if not isinstance(step, list) or not step or type(step[0]) is not str:
+            raise Rejected(f"{shown(step)}; expected a list that begins with a word")
+        return step
 
     def labels(self) -> NDArray[np.int64]:
         """Return the cluster of each point, (n,)."""

@@ -41,10 +41,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .archive import REALS
+from .archive import REALS, Archive
 from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_of_smallest, sum_up, up
 from .blocks import Blocks
-from .certificate import StepArrays, fields, number
+from .certificate import fields, number
 from .cuts import Cuts
 from .cuts.inequalities import ClusterLimits, CutSums, NodeFacts
 from .evidence import FULL, Effort, Evidence, Written
@@ -79,7 +79,7 @@ class Semidefinite(Evidence):
     PROOF: ClassVar = "dual bound"
 
     @classmethod
-    def read(cls, values: list[Any], arrays: StepArrays, m: int) -> Semidefinite:
+    def read(cls, values: list[Any], arrays: Archive, m: int) -> Semidefinite:
         unit, groups = fields(values, "unit", "cuts")
         cuts = Cuts.read(groups, arrays, m)
         return cls(

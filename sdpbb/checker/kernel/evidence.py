@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .archive import Length
+from .archive import Archive, Length
 from .arithmetic import sum_down
 from .blocks import Blocks
-from .certificate import StepArrays, fields, number
+from .certificate import fields, number
 from .geometry import Contracted
 from .rejection import Rejected
 
@@ -67,7 +67,7 @@ class Evidence(ABC):
         return {}
 
     @classmethod
-    def read(cls, values: list[Any], arrays: StepArrays, m: int) -> Evidence:
+    def read(cls, values: list[Any], arrays: Archive, m: int) -> Evidence:
         """Return the evidence of a step, about m blocks.
 
         values : what follows the word

@@ -15,16 +15,15 @@ from __future__ import annotations
 import importlib
 import math
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .archive import NUMBERS
+from .archive import NUMBERS, Archive
 from .blocks import Blocks
-from .certificate import Log, StepArrays, fields, items, number, shown, whole, word
+from .certificate import Certificate, fields, items, number, shown, whole, word
 from .dual import Semidefinite
 from .evidence import Evidence, Scatter
 from .judge import Judge
@@ -51,25 +50,25 @@ REASONS = {
 class ProofCounts:
     """Counts of what a proof consists of, and the names of the rules that it uses.
 
-    subsets : whose bounds are added up; 0 for the tree of a search
+    trees : of which each is a search, or about a subset
+    splits : of nodes; a tree has one leaf more
     """
 
-    nodes: int = 0
-    leaves: int = 0
+    trees: int = 0
+    splits: int = 0
     bounds: int = 0
     fixings: int = 0
-    subsets: int = 0
     rules: dict[str, None] = field(default_factory=dict)
 
-    def use(self, rules: Iterable[str]) -> None:
+    def use(self, *rules: str) -> None:
         """Note rules, each once."""
         self.rules.update(dict.fromkeys(rules))
 
     def add(self, other: ProofCounts) -> None:
         """Add the counts of another proof."""
-        for name in ("nodes", "leaves", "bounds", "fixings"):
+        for name in ("trees", "splits", "bounds", "fixings"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.use(other.rules)
+        self.use(*other.rules)
 
 
 class _CompressedBlocks:
@@ -87,144 +86,120 @@ class _CompressedBlocks:
         return Blocks(self._k, self._block_of.astype(np.intp), square, self._rules)
 
 
-@dataclass
-class _Node:
-    """Node under way.
-
-    stated : what its steps say, True for bounds and False for fixed pairs, with the numbers
-    apart : the branch of a split that is left, with the pair
-    together : value of the other branch
-    """
-
-    stated: list[tuple[bool, float]] = field(default_factory=list)
-    apart: tuple[_CompressedBlocks, NDArray[np.int64]] | None = None
-    together: float | None = None
-
-    def value(self, end: float) -> float:
-        """Return the value of the node from that of its end."""
-        for is_bound, stated in reversed(self.stated):
-            end = max(end, stated) if is_bound else min(end, stated)
-        return max(end, 0.0)
-
-
-def proven_value(log: Log, lines: range, root: Blocks, judge: Judge, counts: ProofCounts) -> float:
-    """Check the steps of some lines; return what every clustering of the root costs at least.
-
-    It is infinity if there is no clustering.
+def proof_of(certificate: Certificate, lines: range, root: Blocks, judge: Judge) -> ProofTree:
+    """Check the steps of some lines, which prove a bound of the root.
 
     Raises
     ------
     Rejected
         Naming the line that does not prove what it states.
     """
-    steps = _Steps(judge, counts, len(root.block_of))
-    path, node, blocks, value = [], _Node(), root, None
-    counts.nodes += 1
+    tree = ProofTree(judge, root)
     for line in lines:
         with at(f"line {line}"):
-            if value is not None:
-                raise Rejected("a step after the end of the proof; expected none")
-            step = log.step(line)
-            if step[0] not in _ENDS:
-                is_first = line == lines[0]
-                blocks = steps.taken(step, log.arrays(line), blocks, node, is_first)
-                continue
-            end = steps.ended(step, log.arrays(line), blocks, node)
-        if end is None:
-            path.append(node)
-            blocks, node = blocks.linked(steps.pair), _Node()
-            counts.nodes += 1
-            continue
-        counts.leaves += 1
-        value = node.value(end)
-        while path:
-            parent = path[-1]
-            if parent.together is None:
-                assert parent.apart is not None
-                parent.together, value = value, None
-                kept, pair = parent.apart
-                blocks, node = kept.blocks().separated(pair), _Node()
-                counts.nodes += 1
-                break
-            value = path.pop().value(min(parent.together, value))
-    if value is None:
-        raise Rejected("the log ends within a proof; expected the end of each node")
-    return value
+            tree.check(certificate.step(line), certificate.archive.of_step(line))
+    return tree
 
 
-_ENDS = ("open", "split", "infeasible")
+class ProofTree:
+    """Tree of a proof, as far as its steps are checked.
 
+    counts : of its steps
+    """
 
-class _Steps:
-    """Checks of the steps and ends of nodes of n points."""
+    def __init__(self, judge: Judge, root: Blocks) -> None:
+        self.counts = ProofCounts(trees=1)
+        self._judge, self._n, self._root = judge, len(root.block_of), root
+        self._blocks: Blocks | None = root  # of the node under way; None after the last one
+        self._waiting: list[tuple[_CompressedBlocks, NDArray[np.int64]]] = []
+        # Step by step: bounds, fixed pairs, and ends, with their numbers.
+        self._stated: list[tuple[str, float]] = []
 
-    def __init__(self, judge: Judge, counts: ProofCounts, n: int) -> None:
-        self._judge, self._counts, self._n = judge, counts, n
-        self.pair = np.empty((1, 2), np.int64)  # of the last split
+    def value(self) -> float:
+        """Return what every clustering of the root costs at least; infinity if there is none."""
+        if self._blocks is not None:
+            raise Rejected("the log ends within a proof; expected the end of each node")
+        values: list[float] = []  # of the nodes after a step that are not below others
+        for name, stated in reversed(self._stated):
+            match name:
+                case "bound":
+                    values[-1] = max(values[-1], stated)
+                case "fix":
+                    values[-1] = min(values[-1], stated)
+                case "split":
+                    values.append(max(0.0, min(values.pop(), values.pop())))
+                case _:
+                    values.append(stated)
+        return max(0.0, values[0])
 
-    def taken(
-        self, step: list[Any], arrays: StepArrays, blocks: Blocks, node: _Node, is_first: bool
-    ) -> Blocks:
-        """Prove a step; return the blocks after it."""
-        _require_consistent(blocks)
+    def check(self, step: list[Any], arrays: Archive) -> None:
+        """Prove the next step; `Rejected` if it does not prove what it states."""
+        blocks, counts = self._blocks, self.counts
+        if blocks is None:
+            raise Rejected("a step after the end of the proof; expected none")
+        if step[0] != "infeasible":
+            _require_consistent(blocks)
         match step:
             case ["merge"]:
                 rows = arrays.take("rows", NUMBERS, range(blocks.m + 1), blocks.k + 1)
-                self._counts.use(["merges"])
-                return blocks.merged(self._points(rows))
+                counts.use("merges")
+                self._blocks = blocks.merged(self._points(rows))
             case ["equal"]:
-                if not is_first:
-                    raise Rejected("equal points; expected them first, in the root")
-                pairs = arrays.take("pairs", NUMBERS, range(self._n + 1), 2)
-                self._counts.use(["equal points"])
-                geometry = self._judge.geometry
-                named = geometry.soft.points.tolist()
-                return blocks.with_equal_linked(geometry.points, self._points(pairs), named)
-            case ["bound", stated, evidence]:
-                self._check_bound(number(stated, "bound"), evidence, arrays, blocks)
-                node.stated.append((True, float(stated)))
-                return blocks
-            case ["fix", below, evidence]:
-                limit = number(below, "below")
-                node.stated.append((False, limit))
-                return self._fixed(limit, evidence, arrays, blocks)
-        raise Rejected(f"{shown(step[0])}; expected merge, equal, bound, fix, or the end of a node")
-
-    def ended(
-        self, step: list[Any], arrays: StepArrays, blocks: Blocks, node: _Node
-    ) -> float | None:
-        """Check the end of a node; return its value, or None of a split."""
-        match step:
-            case ["infeasible", kind, *rest]:
-                reason = word(kind, "infeasible", *REASONS)
-                self._check_infeasible(reason, rest, arrays, blocks)
-                self._counts.use([REASONS[reason]])
-                return math.inf
-            case ["open"]:
-                _require_consistent(blocks)
-                return 0.0
+                self._blocks = self._with_equal_linked(arrays, blocks)
+            case ["bound", x, evidence]:
+                stated = number(x, "bound")
+                self._check_bound(stated, evidence, arrays, blocks)
+                self._stated.append(("bound", stated))
+            case ["fix", x, evidence]:
+                below = number(x, "below")
+                self._stated.append(("fix", below))
+                self._blocks = self._fixed(below, evidence, arrays, blocks)
             case ["split", i, j]:
-                _require_consistent(blocks)
                 i, j = self._point(i), self._point(j)
                 if not blocks.are_undecided(i, j):
                     raise Rejected(f"splits points {i} and {j}, which are linked already")
-                self.pair = np.array([[i, j]])
-                node.apart = _CompressedBlocks(blocks), self.pair
-                self._counts.use(["splits"])
-                return None
-        raise Rejected(f"{shown(step)}; expected an end of a node as the format has it")
+                pair = np.array([[i, j]])
+                self._waiting.append((_CompressedBlocks(blocks), pair))
+                self._stated.append(("split", 0.0))
+                self._blocks = blocks.linked(pair)
+                counts.splits += 1
+                counts.use("splits")
+            case ["open"]:
+                self._end(0.0)
+            case ["infeasible", reason, *rest]:
+                name = word(reason, "infeasible", *REASONS)
+                self._check_infeasible(name, rest, arrays, blocks)
+                counts.use(REASONS[name])
+                self._end(math.inf)
+            case _:
+                raise Rejected(f"{shown(step)}; expected a step of this format")
 
-    def _check_bound(
-        self, stated: float, evidence: Any, arrays: StepArrays, blocks: Blocks
-    ) -> None:
+    def _end(self, value: float) -> None:
+        """End the node under way; the last one that waits is next."""
+        self._stated.append(("end", value))
+        self._blocks = None
+        if self._waiting:
+            kept, pair = self._waiting.pop()
+            self._blocks = kept.blocks().separated(pair)
+
+    def _with_equal_linked(self, arrays: Archive, blocks: Blocks) -> Blocks:
+        if self._stated or blocks is not self._root:
+            raise Rejected("equal points; expected them first, in the root")
+        pairs = arrays.take("pairs", NUMBERS, range(self._n + 1), 2)
+        self.counts.use("equal points")
+        geometry = self._judge.geometry
+        named = geometry.soft.points.tolist()
+        return blocks.with_equal_linked(geometry.points, self._points(pairs), named)
+
+    def _check_bound(self, stated: float, evidence: Any, arrays: Archive, blocks: Blocks) -> None:
         found = _evidence(evidence, arrays, blocks)
         proven = self._judge.bound(found, blocks)
         if not proven - STATED_WITHIN * abs(proven) <= stated <= proven:
             raise Rejected(f"states a bound of {stated!r}, proves {proven!r}")
-        self._counts.bounds += 1
-        self._counts.use(found.rules_used)
+        self.counts.bounds += 1
+        self.counts.use(*found.rules_used)
 
-    def _fixed(self, below: float, evidence: Any, arrays: StepArrays, blocks: Blocks) -> Blocks:
+    def _fixed(self, below: float, evidence: Any, arrays: Archive, blocks: Blocks) -> Blocks:
         """Return the blocks in which all pairs of a step are apart, after they are proven to be."""
         apart = [np.empty((0, 2), np.int64)]
         most = range(blocks.m * (blocks.m - 1) // 2 + 1)
@@ -235,17 +210,17 @@ class _Steps:
                 raise Rejected(f"excluded: expected evidence of the kind {Semidefinite.WORD!r}")
             _require_apart(pairs, blocks, self._judge.excluded(found, blocks, below), "excluded")
             apart.append(pairs)
-            self._counts.use(["excluded pairs", *found.rules_used])
+            self.counts.use("excluded pairs", *found.rules_used)
         if "far" in arrays:
             pairs = self._points(arrays.take("far", NUMBERS, most, 2))
             _require_apart(pairs, blocks, self._judge.far(blocks, below), "far")
             apart.append(pairs)
-            self._counts.use(["far pairs"])
-        self._counts.fixings += sum(map(len, apart))
+            self.counts.use("far pairs")
+        self.counts.fixings += sum(map(len, apart))
         return blocks.separated(np.concatenate(apart))
 
     def _check_infeasible(
-        self, reason: str, rest: list[Any], arrays: StepArrays, blocks: Blocks
+        self, reason: str, rest: list[Any], arrays: Archive, blocks: Blocks
     ) -> None:
         if reason == "conflict":
             fields(rest)
@@ -299,7 +274,7 @@ class _Steps:
         return points
 
 
-def _evidence(values: Any, arrays: StepArrays, blocks: Blocks) -> Evidence:
+def _evidence(values: Any, arrays: Archive, blocks: Blocks) -> Evidence:
     kind, *rest = items(values, "evidence") or [None]
     name = word(kind, "evidence", *_KINDS, *_MODULES)
     if name in _KINDS:

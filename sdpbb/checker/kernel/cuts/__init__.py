@@ -19,7 +19,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..certificate import StepArrays, fields, items
+from ..archive import Archive
+from ..certificate import fields, items
 from ..rejection import Rejected
 from .capacities import MeasureRows, SetCliques, Sets
 from .inequalities import CutSums, Group, Inequalities, NodeFacts, Reals
@@ -51,7 +52,7 @@ class Cuts:
     groups: tuple[Group, ...] = ()
 
     @classmethod
-    def read(cls, groups: Any, arrays: StepArrays, m: int) -> Cuts:
+    def read(cls, groups: Any, arrays: Archive, m: int) -> Cuts:
         """Return the cuts of a step on m blocks; `Rejected` if they are none, or take much memory.
 
         groups : lists, each of a word and what the group of that word has
