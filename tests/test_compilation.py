@@ -13,7 +13,7 @@ import pytest
 
 from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.run import kernels
-from sdpbb.runtime.jit import clock_stopped_by_compiler
+from sdpbb.runtime.jit import KernelCache, clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK, Clock
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,9 +28,9 @@ def folder(monkeypatch, tmp_path):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The parts whose kernels have been called."""
+    """The times when all kernels have been called."""
     made = []
-    monkeypatch.setattr(kernels, "exercise_part", made.append)
+    monkeypatch.setattr(kernels, "exercise_all", lambda: made.append("all"))
     return made
 
 
@@ -38,12 +38,12 @@ def compile_one():
     numba.njit(lambda x: x + 1)(1)
 
 
-def test_without_a_compiler_nothing_is_compiled(monkeypatch, folder):
+def test_without_a_compiler_nothing_is_compiled(monkeypatch, folder, calls):
     # With NUMBA_DISABLE_JIT=1 kernels are plain functions.
     plain = getattr(dual_sweeps, "py_func", dual_sweeps)
     monkeypatch.setattr(kernels, "dual_sweeps", plain)
-    monkeypatch.setattr(kernels, "exercise_part", None)
-    kernels.compile_part("part")
+    kernels.compile_all()
+    assert not calls
 
 
 def test_a_compilation_is_told_of_once():
@@ -54,12 +54,6 @@ def test_a_compilation_is_told_of_once():
     assert told == ["compiling"]
 
 
-def test_what_is_cached_is_called_by_the_first_process_only(folder, calls):
-    for part in ("part", "part", "other"):
-        kernels.compile_part(part)
-    assert calls == ["part", "other"]
-
-
 def test_a_mark_ends_with_any_of_the_sources(folder, calls, monkeypatch):
     source = folder / "kernel.py"
     monkeypatch.setattr(kernels, "ROOT", str(folder.parent))
@@ -68,24 +62,16 @@ def test_a_mark_ends_with_any_of_the_sources(folder, calls, monkeypatch):
         source.write_text(content)
         kernels._digest.cache_clear()
         for _ in range(2):
-            kernels.compile_part("part")
+            kernels.compile_all()
+            assert kernels.is_compiled()
     assert len(calls) == 2
 
 
 def test_a_folder_that_cannot_be_written_to_holds_no_marks(folder, calls, monkeypatch):
     monkeypatch.setattr(kernels, "_folder", lambda: folder / "missing")
     for _ in range(2):
-        kernels.compile_part("part")
-    assert len(calls) == 2
-
-
-def test_all_parts_are_compiled_once(folder, calls):
-    kernels.compile_first("hybrid")
-    assert calls == ["sdp", "heuristics"]
-    for _ in range(2):
         kernels.compile_all()
-    assert calls == ["sdp", "heuristics", "colgen", "rare"]
-    assert kernels.is_compiled("rare")
+    assert len(calls) == 2
 
 
 KERNEL = """
@@ -156,6 +142,23 @@ def test_the_clock_of_runs_stands_still_while_a_run_compiles(monkeypatch):
         assert before < RUN_CLOCK() < RUN_CLOCK()
 
 
+def test_the_clock_of_runs_stands_still_while_a_run_loads(monkeypatch):
+    monkeypatch.setattr("sdpbb.runtime.time_left.perf_counter", itertools.count().__next__)
+    readings = []
+
+    def load(*_):
+        readings.append((RUN_CLOCK(), RUN_CLOCK()))
+
+    monkeypatch.setattr("numba.core.caching.FunctionCache.load_overload", load)
+    cache = KernelCache(dual_sweeps.py_func)
+    with clock_stopped_by_compiler():
+        cache.load_overload((), None)
+    cache.load_overload((), None)  # as in a worker, whose time its caller counts
+    (first, then), (later, last) = readings
+    assert first == then
+    assert later < last
+
+
 def test_a_clock_goes_on_when_nobody_stops_it_any_more(monkeypatch):
     monkeypatch.setattr("sdpbb.runtime.time_left.perf_counter", itertools.count(10).__next__)
     clock = Clock()
@@ -179,7 +182,7 @@ def test_kernels_can_be_imported_where_nothing_can_be_written(tmp_path):
         "XDG_CACHE_HOME": os.devnull,
     }
     environment.pop("NUMBA_CACHE_DIR", None)
-    script = "from sdpbb.run import kernels; print(kernels.can_mark(), kernels.is_compiled('sdp'))"
+    script = "from sdpbb.run import kernels; print(kernels.can_mark(), kernels.is_compiled())"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,

@@ -127,13 +127,12 @@ def serve(path: str) -> None:
     """Import, say that all is ready, and answer."""
     import sdpbb.run.solver  # noqa: F401
     from sdpbb.app.cli.app import main  # noqa: F401
-    from sdpbb.run.kernels import PARTS, exercise_part
+    from sdpbb.run.kernels import exercise_all
     from sdpbb.runtime.executors import processes
 
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot  # noqa: F401
-    for part in PARTS:
-        exercise_part(part)
+    exercise_all()
     processes._start_process = lambda errors: WarmProcess(path, errors)  # of the commands, too
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)

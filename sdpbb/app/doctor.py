@@ -16,7 +16,7 @@ import numpy as np
 
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
-from sdpbb.run.kernels import PARTS, can_mark, is_compiled
+from sdpbb.run.kernels import can_mark, is_compiled
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.run.verification import verify_certificate
@@ -66,9 +66,8 @@ def installation_facts() -> Iterator[Fact]:
     place = os.environ.get("NUMBA_CACHE_DIR") or "next to the source, or in the user's cache"
     refused = "" if can_mark() else "the folder is not writable: every process compiles again"
     yield Fact(group, "Cache", place, refused)
-    cached = ", ".join(part for part in PARTS if is_compiled(part))
-    none = "none yet (done when first needed, or by sdpbb doctor --warm)"
-    yield Fact(group, "All cached of", cached or none)
+    late = "when first called, or all by sdpbb doctor --warm"
+    yield Fact(group, "Compiled", "all" if is_compiled() else late)
 
 
 def _machine() -> Iterator[tuple[str, str, str]]:

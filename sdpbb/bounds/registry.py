@@ -16,14 +16,12 @@ class MethodEntry:
     """Bounding method in the registry: where it is, and what is known before it is imported.
 
     summary : what bounds come from
-    begins_with : the method whose compiled loops it calls first
     keeps_cluster_constraints : whether it takes constraints on clusters beyond pairs and sizes
     """
 
     module: str
     class_name: str
     summary: str
-    begins_with: Literal["sdp", "colgen"]
     keeps_cluster_constraints: bool = True
 
 
@@ -35,26 +33,22 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "sdpbb.bounds.sdp.bounding",
         "SdpBounding",
         "the semidefinite relaxation",
-        begins_with="sdp",
         keeps_cluster_constraints=False,
     ),
     "colgen": MethodEntry(
         "sdpbb.bounds.staged.methods",
         "ColgenBounding",
         "column generation, for many small clusters",
-        begins_with="colgen",
     ),
     "hybrid": MethodEntry(
         "sdpbb.bounds.staged.methods",
         "HybridBounding",
         "both, each where it is stronger",
-        begins_with="sdp",
     ),
     "decomposition": MethodEntry(
         "sdpbb.bounds.staged.methods",
         "HybridBounding",
         "first bounds of subsets, then both",
-        begins_with="sdp",
     ),
 }
 

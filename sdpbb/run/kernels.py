@@ -1,9 +1,7 @@
-"""Compilation of kernels, while the clock of runs is stopped.
+"""Compilation of all kernels by this process, before others start that may call them.
 
-Numba compiles kernels once per machine and version, and loads what it has cached in a few
-milliseconds each. What every run begins with is compiled before it, and the rest where a run comes
-to it. Before other processes are started, all kernels that they may call are compiled by this one,
-as each of them would compile its own otherwise.
+Numba compiles a kernel when it is first called, once per machine and version, and loads it from its
+cache later. Each of several processes that start together would compile its own.
 """
 
 from __future__ import annotations
@@ -22,70 +20,46 @@ import numpy as np
 
 from heuristics.assignment.steps import SizedAssignment
 from heuristics.incumbents import exercise, exercise_rare
-from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
+from sdpbb.bounds.registry import bounding_class
 from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.problem import Contraction, Instance, contract
 
 PACKAGES, ROOT = ("sdpbb", "heuristics"), Path(__file__).resolve().parents[2]
-# Parts of the engine: kernels that almost all runs call, those that bounding methods begin with,
-# and those that few runs call.
-HEURISTICS, RARE = "heuristics", "rare"
-PARTS = HEURISTICS, "sdp", "colgen", RARE
-
-
-def compile_first(bounding: str) -> None:
-    """Compile what every run with a bounding method begins with, unless it is cached."""
-    compile_part(BOUNDING_METHODS[bounding].begins_with)
-    compile_part(HEURISTICS)
 
 
 def compile_all() -> None:
-    """Compile all kernels, unless they are cached."""
-    for part in PARTS:
-        compile_part(part)
-
-
-def compile_part(part: str) -> None:
-    """Compile the kernels of a part of the engine, unless that has been done on this machine."""
-    if is_compiled(part):
+    """Compile all kernels, unless that has been done on this machine."""
+    if is_compiled():
         return
-    exercise_part(part)
+    exercise_all()
     with suppress(OSError):  # else the next process calls them again
-        _mark(part).touch()
+        _mark().touch()
 
 
-def is_compiled(part: str) -> bool:
-    """Return whether nothing is to be compiled of a part: it is cached, or the compiler is off."""
-    return _is_compiler_off() or _mark(part).exists()
+def is_compiled() -> bool:
+    """Return whether nothing is to be compiled: all is cached, or the compiler is off."""
+    return _is_compiler_off() or _mark().exists()
 
 
 def can_mark() -> bool:
-    """Return whether this process may write marks, and Numba its cache."""
+    """Return whether this process may write the mark, and Numba its cache."""
     return _is_compiler_off() or os.access(_folder(), os.W_OK)
 
 
-def exercise_part(part: str) -> None:
-    """Call the kernels of a part of the engine."""
-    if part == HEURISTICS:
-        exercise(_small())
-    elif part == RARE:
-        _exercise_rare()
-    else:
-        bounding_class(part).exercise(_small())
-
-
-def _exercise_rare() -> None:
+def exercise_all() -> None:
+    """Call all kernels."""
     from sdpbb.bounds.lagrangian.places.run import exercise as exercise_places  # few runs call them
 
-    exercise_places()
-    exercise_rare(_small())
-    limited = _small(min_size=4, max_size=7)
+    paired, limited = _small(), _small(min_size=4, max_size=7)
     alike = _small(min_size=4, max_size=7, n_pairs=0)
-    exercise(limited)
-    exercise(alike)
-    SizedAssignment(alike, 0.0)(alike.means[:3])
+    for contraction in (paired, limited, alike):
+        exercise(contraction)
     for method in ("sdp", "colgen"):
-        bounding_class(method).exercise(limited)
+        for contraction in (paired, limited):
+            bounding_class(method).exercise(contraction)
+    exercise_places()
+    exercise_rare(paired)
+    SizedAssignment(alike, 0.0)(alike.means[:3])
 
 
 def _small(
@@ -99,22 +73,19 @@ def _small(
     return contraction
 
 
-def _mark(part: str) -> Path:
-    """Return the file that says that all kernels of a part are cached, on this kind of machine.
-
-    Its name depends on all that makes Numba compile anew: sources, versions and the processor.
-    """
-    return _folder() / f"kernels.{part}.{_digest()}"
-
-
 @cache
 def _digest() -> str:
-    """Return a digest of what kernels are compiled from."""
+    """Return a digest of all that makes Numba compile anew: sources, versions, processor."""
     sources = sorted(path for name in PACKAGES for path in Path(ROOT, name).rglob("*.py"))
     states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
     processor = llvmlite.binding.get_host_cpu_name()
     what = (sys.implementation.cache_tag, numba.__version__, processor, states)
     return hashlib.sha256(repr(what).encode()).hexdigest()[:16]
+
+
+def _mark() -> Path:
+    """Return the file that says that all kernels are cached, on this kind of machine."""
+    return _folder() / f"kernels.{_digest()}"
 
 
 def _folder() -> Path:

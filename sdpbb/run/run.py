@@ -34,7 +34,7 @@ from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
-from sdpbb.run.kernels import compile_all, compile_first
+from sdpbb.run.kernels import compile_all
 from sdpbb.run.memory_plan import MemoryPlan, memory_plan
 from sdpbb.run.report import ignored_by_subsets, memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
@@ -126,8 +126,6 @@ class Run:
                 clock_stopped_by_compiler(lambda: observer(Compiling())),
                 using_integer_solver(parameters.search.milp_solver),
             ):
-                with RUN_CLOCK.stopped():
-                    compile_first(parameters.bounding)
                 self._workforce = Workforce(
                     parameters.workers,
                     compile_all,

@@ -1,18 +1,21 @@
-"""`njit` of Numba, whose cache outlives damage; clocks are stopped while it compiles."""
+"""`njit` of Numba, whose cache outlives damage; clocks stop while it compiles and loads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import FunctionCache
-from numba.core.event import Event, Listener, install_listener
+from numba.core.event import Event, Listener, install_listener, trigger_event
 
 from sdpbb.runtime.time_left import RUN_CLOCK
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+COMPILES, LOADS = "numba:compile", "sdpbb:load"
+"""Events of Numba: kernels are compiled, or loaded from the cache."""
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Kernel], Kernel]:
@@ -36,7 +39,8 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code for a signature; None if there is none."""
         try:
-            return super().load_overload(sig, target_context)
+            with trigger_event(LOADS):
+                return super().load_overload(sig, target_context)
         except Exception:  # of a class that is renamed since, or of a file that is cut short
             self.flush()
             return None
@@ -46,22 +50,25 @@ class KernelCache(FunctionCache):
 def clock_stopped_by_compiler(
     on_compile: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
-    """Context manager: the clock of runs is stopped while this process compiles.
+    """Context manager: the clock of runs is stopped while this process compiles or loads kernels.
+
+    The first kernel that a process loads takes half a second.
 
     on_compile : called before the first kernel is compiled
     """
-    with install_listener("numba:compile", _StoppedClock(on_compile)):
+    with ExitStack() as listeners:
+        listeners.enter_context(install_listener(COMPILES, _StoppedClock(on_compile)))
+        listeners.enter_context(install_listener(LOADS, _StoppedClock()))
         yield
 
 
 class _StoppedClock(Listener):
-    def __init__(self, on_compile: Callable[[], object]) -> None:
-        self._on_compile: Callable[[], object] | None = on_compile
+    def __init__(self, on_first: Callable[[], object] = lambda: None) -> None:
+        self._on_next = on_first
 
     def on_start(self, event: Event) -> None:
-        if self._on_compile is not None:
-            self._on_compile()
-            self._on_compile = None
+        self._on_next()
+        self._on_next = lambda: None
         RUN_CLOCK.stop()
 
     def on_end(self, event: Event) -> None:

@@ -58,18 +58,16 @@ def doctor(
 
 
 def _warm(log: Outputs) -> None:
-    """Compile the kernels of all parts of the engine, with a line for each and what is left."""
-    from sdpbb.run.kernels import PARTS, compile_part, is_compiled
+    """Compile all kernels, and report the seconds."""
+    from sdpbb.run.kernels import compile_all, is_compiled
 
-    left = [part for part in PARTS if not is_compiled(part)]
-    log.tell("Compiling:" if left else "Compiling: nothing, as all kernels are cached")
+    if is_compiled():
+        log.tell("Compiling: nothing, as all kernels are cached\n")
+        return
+    log.tell("Compiling all kernels: one to two minutes")
     started = time.perf_counter()
-    for number, part in enumerate(left, 1):
-        compile_part(part)
-        seconds = time.perf_counter() - started
-        more = f"{len(left) - number} of {len(left)} to go" if number < len(left) else "all done"
-        log.tell(f"   {part}  ({seconds:.1f} s; {more})")
-    log.tell("")
+    compile_all()
+    log.tell(f"   all done ({time.perf_counter() - started:.1f} s)\n")
 
 
 def _told(log: Outputs, facts: Iterable[Fact]) -> list[Fact]:
