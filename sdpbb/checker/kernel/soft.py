@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from .arithmetic import TINY, gamma, sum_down
 from .rejection import Rejected
 
+Reals = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
 # Prices beyond this are not added up.
 _LARGEST = 1e250
 
@@ -41,23 +44,23 @@ class PricedPairs:
     def __len__(self) -> int:
         return len(self.weights)
 
-    def over(
-        self, block_of: NDArray[np.intp], m: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
-        """Return what pairs of different blocks cost, at least, and what pairs inside blocks do.
+    def over(self, block_of: NDArray[np.intp], m: int) -> tuple[Reals, float]:
+        """Return what pairs of blocks cost (m, m), at least, and what pairs inside blocks do.
 
-        The former as keys i m + j, i < j, in ascending order, with their sums of weights.
+        block_of : (n,) 0..m-1
         """
-        ends = np.sort(block_of[self.pairs], axis=1).astype(np.int64)
+        ends = np.sort(block_of[self.pairs], axis=1)
         inside = ends[:, 0] == ends[:, 1]
-        between = ends[~inside]
-        keys, which, count = np.unique(
-            between[:, 0] * m + between[:, 1], return_inverse=True, return_counts=True
+        pairs, which, count = np.unique(
+            ends[~inside], axis=0, return_inverse=True, return_counts=True
         )
-        sums = np.bincount(which.reshape(-1), self.weights[~inside], len(keys))
-        # Single weights are exact; so many are added up, and there is a product.
+        sums = np.bincount(which.reshape(-1), self.weights[~inside], len(pairs))
+        # Single weights are exact; others are added up, and there is a product.
         lost = np.array([gamma(float(most) + 2.0) if most > 1 else 0.0 for most in count.tolist()])
-        return keys, sums * (1.0 - lost), sum_down(self.weights[inside].tolist())
+        costs = np.zeros((m, m))
+        i, j = pairs.T
+        costs[i, j] = costs[j, i] = sums * (1.0 - lost)
+        return costs, sum_down(self.weights[inside].tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,66 +88,43 @@ class CheckedSoftPairs:
 
     def over(self, block_of: NDArray[np.intp], m: int) -> SoftOverBlocks:
         """Return the pairs over blocks block_of (n,), 0..m-1."""
-        cannot_keys, cannot_sums, inside = self.cannot_link.over(block_of, m)
-        must_keys, must_sums, _ = self.must_link.over(block_of, m)
-        keys = np.union1d(cannot_keys, must_keys).astype(np.int64)
-        cannot, must = np.zeros(len(keys)), np.zeros(len(keys))
-        cannot[np.searchsorted(keys, cannot_keys)] = cannot_sums
-        must[np.searchsorted(keys, must_keys)] = must_sums
-        pairs = np.column_stack(np.divmod(keys, max(m, 1)))
-        return SoftOverBlocks(pairs, cannot, must, inside)
+        cannot, inside = self.cannot_link.over(block_of, m)
+        return SoftOverBlocks(cannot, self.must_link.over(block_of, m)[0], inside)
 
 
 @dataclass(frozen=True, eq=False)
 class SoftOverBlocks:
-    """Soft pairs over blocks, whatever else is known of these; all weights rounded down.
+    """Soft pairs over blocks; all weights rounded down.
 
-    pairs : (q, 2) blocks i < j, each once
-    cannot, must : (q,) >= 0, what i and j pay in one cluster, and in two
+    cannot, must : (m, m) symmetric, >= 0, what two blocks pay in one cluster, and in two
     inside : what soft cannot-links inside of blocks cost
     """
 
-    pairs: NDArray[np.int64]
-    cannot: NDArray[np.float64]
-    must: NDArray[np.float64]
-    inside: float
+    cannot: Reals
+    must: Reals
+    inside: float = 0.0
 
-    def constant(self, apart: NDArray[np.bool_]) -> float:
+    def constant(self, apart: Marks) -> float:
         """Return at most what every clustering pays; apart (m, m): pairs that no cluster holds."""
-        lost = np.where(self._decided(apart), self.must, np.minimum(self.cannot, self.must))
-        return sum_down([self.inside, *lost.tolist()])
+        lost = np.triu(np.where(apart, self.must, np.minimum(self.cannot, self.must)), 1)
+        return sum_down([self.inside, *lost[lost > 0.0].tolist()])
 
-    def prices(self, apart: NDArray[np.bool_], exponent: int) -> SoftPrices:
-        """Return what is left to be decided, in units of 4^exponent."""
-        decided = self._decided(apart)
+    def prices(self, apart: Marks, exponent: int) -> SoftOverBlocks:
+        """Return what is to be paid beyond the constant, in units of 4^exponent.
+
+        apart : (m, m) pairs that no cluster holds
+        """
         with np.errstate(over="ignore", under="ignore"):
-            difference = np.ldexp(self.cannot - self.must, -2 * exponent) * (1.0 - gamma(4.0))
+            W = np.ldexp(self.cannot - self.must, -2 * exponent) * (1.0 - gamma(4.0))
         # Where they underflow, roundings are not relative.
-        difference[decided | (np.abs(difference) < TINY)] = 0.0
-        W = np.zeros(apart.shape)
-        i, j = self.pairs.T
-        W[i, j] = W[j, i] = difference
-        return SoftPrices(np.maximum(W, 0.0), np.maximum(-W, 0.0))
+        W[apart | (np.abs(W) < TINY)] = 0.0
+        return SoftOverBlocks(np.maximum(W, 0.0), np.maximum(-W, 0.0))
 
-    def _decided(self, apart: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return np.asarray(apart[self.pairs[:, 0], self.pairs[:, 1]])
-
-
-@dataclass(frozen=True, eq=False)
-class SoftPrices:
-    """Prices of two blocks in one cluster (cannot) and in two (must), beyond the constant.
-
-    Both are (m, m), symmetric, >= 0.
-    """
-
-    cannot: NDArray[np.float64]
-    must: NDArray[np.float64]
-
-    def shared_by(self, members: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def shared_by(self, members: Marks) -> Reals:
         """Return at most what clusters (t, m) pay, (t,), so that those of a clustering pay all.
 
-        A cluster pays the price of each pair that it should not hold, and half that of each pair of
-        which it holds one, and should hold both.
+        A cluster pays the price of each pair that it should not hold, and half the price of each
+        pair of which it holds one, and should hold both.
         """
         held = members.astype(np.float64)
         inside = 0.5 * ((held @ self.cannot) * held).sum(axis=1)

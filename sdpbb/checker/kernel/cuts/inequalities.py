@@ -18,7 +18,7 @@ from ..arithmetic import sum_up
 from ..certificate import whole, word
 from ..rejection import Rejected
 from ..sizes import SizeLimits, WeightBounds
-from ..soft import SoftPrices
+from ..soft import SoftOverBlocks
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.integer]
@@ -45,7 +45,7 @@ class NodeFacts:
     weights: Reals
     adjacency: Marks
     limits: ClusterLimits | None = None
-    soft: SoftPrices | None = None
+    soft: SoftOverBlocks | None = None
 
     @property
     def m(self) -> int:
