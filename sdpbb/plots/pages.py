@@ -10,9 +10,9 @@ import base64
 import json
 import math
 import platform
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
-from textwrap import shorten
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +43,16 @@ from sdpbb.search.events import NodeEnd
 from sdpbb.search.result import Result
 from sdpbb.search.trace import Trace
 
-# Features, and clusters, of the table of means; features from which on it is folded away.
-MOST_FEATURES, MOST_COLUMNS, MOST_UNFOLDED = 100, 40, 30
-# Clusters that have a row each, members of each that are named, points that have silhouettes.
-MOST_CLUSTERS, MOST_MEMBERS, MOST_SILHOUETTES = 500, 500, 5_000
-# Letters of a name, and of a constraint; constraints on clusters that are listed.
-LONGEST, LONGEST_CONSTRAINT, MOST_CONSTRAINTS = 60, 80, 6
+# Clusters that have a row each, features with means, members of each cluster that are named.
+MOST_CLUSTERS, MOST_FEATURES, MOST_MEMBERS = 500, 100, 500
+# Points that have silhouettes; letters of a name.
+MOST_SILHOUETTES, LONGEST = 5_000, 60
 
+NOTE = (
+    "Clusters are numbered by their first point, as in the labels. The RMS distance is the root of "
+    "the mean squared distance of a cluster's points to its mean. The silhouette, between -1 and "
+    "1, is near 1 where a cluster's points are far from the next cluster."
+)
 BRANCHING = (
     "Where the bound of a node left a gap, two points were chosen, and the node was replaced by "
     "two: in one they share a cluster, in the other they do not. The proof is complete when no "
@@ -194,33 +197,17 @@ def question(instance: Instance, result: Result) -> Section:
         f"{amount(instance.k, 'cluster')}, none of them empty, so that the squared Euclidean "
         f"distances of the points to the means of their clusters have the least sum{kept}."
     )
-    n_pairs = len(instance.must_link), len(instance.cannot_link)
-    soft = len(instance.soft_must_link), len(instance.soft_cannot_link)
-    others, more = instance.other_constraints, len(instance.other_constraints) - MOST_CONSTRAINTS
-    on_clusters = ", ".join(
-        shorten(str(one), LONGEST_CONSTRAINT, placeholder=" ...")
-        for one in others[:MOST_CONSTRAINTS]
-    ) + (f", and {more} more" if more > 0 else "")
-    of_both = f"{amount(soft[0], 'must-link')} and {amount(soft[1], 'cannot-link')}"
-    facts = {
-        "Points": f"{instance.n_points:,} with {amount(instance.n_features, 'feature')}",
-        "Clusters": f"{instance.k:,}",
-        "Must-links": f"{n_pairs[0]:,} (two points that share a cluster)" if n_pairs[0] else "",
-        "Cannot-links": f"{n_pairs[1]:,} (two points that do not)" if n_pairs[1] else "",
-        "Sizes of clusters": ", ".join(instance.stated_limits),
-        "Soft constraints": f"{of_both}, each at its weight" if any(soft) else "",
-        "On clusters": on_clusters,
-        "Constraints from": instance.origin.constraints_path,
-        "Proof wanted": f"to a relative gap of {result.gap_asked:g}",
-    }
-    parts += [Text(text), Facts([(name, value) for name, value in facts.items() if value])]
+    path, wanted = instance.origin.constraints_path, f"to a relative gap of {result.gap_asked:g}"
+    facts = [("Constraints from", path)] if path else []
+    facts.append(("Proof wanted", wanted))
+    parts += [Text(text), *instance.document().parts, Facts(facts)]
     return Section("What was asked", parts)
 
 
 def clustering(
     instance: Instance, partition: Partition, heading: str = "The clustering"
 ) -> Section:
-    """Return the section of the clusters: constraints, means, table, picture and members."""
+    """Return the section of the clusters: constraints, table, picture and members."""
     n_violated = sum(len(violated) for violated in partition.violations(instance))
     n_pairs = len(instance.must_link) + len(instance.cannot_link)
     parts: list[Part] = []
@@ -238,61 +225,37 @@ def clustering(
             "largest variance; clusters that seem to overlap may be apart in the others."
         )
     picture = Picture(description, caption, lambda: plot_clusters(instance, partition))
-    parts += [_means(instance, partition), *_cluster_table(instance, partition), picture]
-    return Section(heading, [*parts, members(instance, partition)])
+    table, note = _cluster_table(instance, partition), Text(NOTE, "note")
+    return Section(heading, [*parts, table, note, picture, members(instance, partition)])
 
 
-def _means(instance: Instance, partition: Partition) -> Section:
-    """Return the means of clusters by feature, in the user's units."""
-    origin = instance.origin
-    means = origin.in_user_units(partition.means(instance.points, instance.weights))
-    d, k = instance.n_features, partition.n_clusters
-    names = origin.feature_names or tuple(f"feature {j}" for j in range(1, d + 1))
-    rows = [
-        [shortened(name, LONGEST), *(f"{value:.5g}" for value in values)]
-        for name, values in zip(names[:MOST_FEATURES], means[:MOST_COLUMNS].T, strict=False)
-    ]
-    heading = ["Feature", *(f"Cluster {c}" for c in range(min(k, MOST_COLUMNS)))]
-    parts: list[Part] = [Table(heading, rows, more=max(0, d - MOST_FEATURES))]
-    if k > MOST_COLUMNS:
-        parts.append(Text(f"{k - MOST_COLUMNS:,} more clusters are left out.", "note"))
-    return Section("Means of the clusters", parts, d > MOST_UNFOLDED)
-
-
-def _cluster_table(instance: Instance, partition: Partition) -> tuple[Table, Text]:
-    """Return the sizes and the scatter of the clusters, and a note on the columns."""
+def _cluster_table(instance: Instance, partition: Partition) -> Table:
+    """Return sizes, scatter, silhouettes and means of the clusters, in the user's units."""
+    labels, origin = partition.labels, instance.origin
     costs = within(instance, partition)
-    total, members = costs.sum(), members_of(partition.labels)
-    note = (
-        "Clusters are numbered by their first point, as in the labels. The RMS distance is the "
-        "root of the mean squared distance of a cluster's points to its mean."
-    )
-    each = None
+    spread = np.sqrt(costs / np.bincount(labels, instance.weights))
+    means = origin.in_user_units(partition.means(instance.points, instance.weights))
+    d, each = instance.n_features, None
     if instance.n_points <= MOST_SILHOUETTES:
-        each = silhouettes(instance.points, partition.labels)
-    if each is not None:
-        note += (
-            " The silhouette is between -1 and 1: near 1 where a cluster's points are far from the "
-            f"next cluster; its mean over all points is {each.mean():.3f}."
-        )
-    rows = []
-    for cluster, (cost, rows_of) in enumerate(zip(costs, members[:MOST_CLUSTERS], strict=False)):
-        size = len(rows_of)
-        mass = size if instance.weights is None else instance.weights[rows_of].sum()
-        row = [
+        each = silhouettes(instance.points, labels)
+    names = origin.feature_names or tuple(f"feature {j}" for j in range(1, d + 1))
+    headings = [f"Mean {shortened(name, LONGEST)}" for name in names[:MOST_FEATURES]]
+    rows = [
+        [
             str(cluster),
-            f"{size:,}",
-            f"{100 * size / instance.n_points:.1f}%",
-            f"{cost:.6g}",
-            f"{100 * cost / total if total > 0 else 0.0:.1f}%",
-            f"{math.sqrt(cost / mass):.4g}",
-            "" if each is None else f"{each[rows_of].mean():.3f}",
+            f"{np.count_nonzero(labels == cluster):,}",
+            f"{costs[cluster]:.6g}",
+            f"{spread[cluster]:.4g}",
+            "" if each is None else f"{each[labels == cluster].mean():.3f}",
+            *(f"{value:.5g}" for value in means[cluster, :MOST_FEATURES]),
         ]
-        rows.append(row)
-    heading = ["Cluster", "Points", "Share of points", "Within sum of squares", "Share of it"]
-    more = partition.n_clusters - len(rows)
-    table = Table([*heading, "RMS distance", "Silhouette"], rows, "The clusters", more)
-    return table, Text(note, "note")
+        for cluster in range(partition.n_clusters)[:MOST_CLUSTERS]
+    ]
+    caption = "The clusters"
+    if d > MOST_FEATURES:
+        caption += f", with the means of {MOST_FEATURES} of {d:,} features"
+    columns = ["Cluster", "Points", "Within sum of squares", "RMS distance", "Silhouette"]
+    return Table([*columns, *headings], rows, caption, partition.n_clusters - len(rows))
 
 
 def within(instance: Instance, partition: Partition) -> NDArray[np.float64]:
@@ -318,17 +281,7 @@ def members(instance: Instance, partition: Partition) -> Section:
 
 def course(result: Result, trace: Trace | None) -> list[Part]:
     """Return the sections on the bounds over time and the nodes, and on how to repeat."""
-    folded: list[Part] = []
-    if trace is not None:
-        folded += _bounds(trace)
-        counts = [(end, sum(node.end is end for node in trace.nodes)) for end in NodeEnd]
-        if dict(counts)[NodeEnd.BRANCHED]:
-            told = ", ".join(f"{n:,} {end.value}" for end, n in counts if n)
-            folded.append(Text(BRANCHING.format(amount(len(trace.nodes), "node"), told)))
-    parts: list[Part] = []
-    if folded:
-        inner = Section("Nodes and bounds", folded, folded=True)
-        parts.append(Section("How it was proven", [inner]))
+    folded = [] if trace is None else [*_course(trace)]
     facts = [
         ("sdpbb", result.version or "unknown"),
         ("Python", f"{platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"),
@@ -337,19 +290,25 @@ def course(result: Result, trace: Trace | None) -> list[Part]:
     if result.parameters:
         listing = Text(json.dumps(plain(result.parameters), indent=2), "verbatim")
         again.append(Section("All parameters (null: no limit)", [listing], folded=True))
-    return [*parts, Section("How to do it again", again)]
+    inner = Section("Nodes and bounds", folded, folded=True)
+    proven = [Section("How it was proven", [inner])] if folded else []
+    return [*proven, Section("How to do it again", again)]
 
 
-def _bounds(trace: Trace) -> Iterator[Section]:
-    if len({(point.lower, point.upper) for point in trace.points}) < 2:
-        return
-    first, last = trace.points[0], trace.points[-1]
-    best = f"; the best clustering found costs {last.upper:.6g}"
-    description = (
-        f"The lower bound rises from {rounded_down(first.lower, 6)} to "
-        f"{rounded_down(last.lower, 6)} in {seconds_text(last.seconds)}"
-        f"{best if math.isfinite(last.upper) else ''}."
-    )
-    caption = "The optimum lies in the shaded part at any time. A dot is a better clustering."
-    picture = Picture(description, caption, lambda: plot_bounds(trace))
-    yield Section("Bounds over time", [picture])
+def _course(trace: Trace) -> Iterator[Part]:
+    """Yield the bounds over time, if there are several, and the numbers of nodes by their end."""
+    if len({(point.lower, point.upper) for point in trace.points}) > 1:
+        first, last = trace.points[0], trace.points[-1]
+        best = f"; the best clustering found costs {last.upper:.6g}"
+        description = (
+            f"The lower bound rises from {rounded_down(first.lower, 6)} to "
+            f"{rounded_down(last.lower, 6)} in {seconds_text(last.seconds)}"
+            f"{best if math.isfinite(last.upper) else ''}."
+        )
+        caption = "The optimum lies in the shaded part at any time. A dot is a better clustering."
+        picture = Picture(description, caption, lambda: plot_bounds(trace))
+        yield Section("Bounds over time", [picture])
+    counts = Counter(node.end for node in trace.nodes)
+    if counts[NodeEnd.BRANCHED]:
+        told = ", ".join(f"{counts[end]:,} {end.value}" for end in NodeEnd if counts[end])
+        yield Text(BRANCHING.format(amount(len(trace.nodes), "node"), told))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,26 +24,8 @@ INK, PALE, RULE, PAPER = "#1b2430", "#7d8794", "#d9dee4", "#fefefe"
 # Told apart by all kinds of colour vision: M. Okabe, K. Ito, Color Universal Design (2008); without
 # black, with a darker yellow that can be seen on white, and, as their vermilion is called orange by
 # many, the red of P. Tol's "vibrant" scheme.
-BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#cc3311",
-    "#b8a800",
-)
-# Six more, of P. Tol's "muted" scheme, for as many clusters again.
-INDIGO, WINE, TEAL, ROSE, OLIVE, VIOLET = (
-    "#332288",
-    "#882255",
-    "#44aa99",
-    "#cc6677",
-    "#7f7f26",
-    "#aa4499",
-)
-COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW)
-MORE_COLOURS = (*COLOURS, INDIGO, ROSE, TEAL, WINE, OLIVE, VIOLET)
+BLUE, RED = "#0072b2", "#cc3311"
+COLOURS = (BLUE, "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#b8a800")
 MARKERS = ("o", "s", "^", "D", "v", "p", "h")
 # Letters of a name that a picture has room for.
 LONGEST_LABEL = 40
@@ -72,7 +54,7 @@ def require_matplotlib() -> None:
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
-    """Return ax, or the axes of a new figure of this size in inches.
+    """Return ax, which keeps its style, or the axes of a new figure of this size in inches.
 
     Raises
     ------
@@ -80,45 +62,22 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
         If matplotlib is not installed.
     """
     require_matplotlib()
-    if ax is None:
-        from matplotlib.figure import Figure
+    if ax is not None:
+        return ax
+    from matplotlib.figure import Figure
 
-        ax = Figure(figsize=size, layout="constrained", facecolor=PAPER).add_subplot()
+    ax = Figure(figsize=size, layout="constrained", facecolor=PAPER).add_subplot()
     ax.set_facecolor("none")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(PALE)
+    ax.tick_params(colors=INK, which="both", labelsize=9)
+    for label in (ax.xaxis.label, ax.yaxis.label):
+        label.set_color(INK)
     return ax
 
 
-def finish(ax: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
-    """Style the frame, the ticks and the colour of the text.
-
-    grid : "x", "y" or "both" for lines behind the picture
-    """
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(PALE)
-    ax.tick_params(colors=INK, which="both", labelsize=9)
-    for label in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        label.set_color(INK)
-    if grid is not None:
-        ax.grid(axis=grid, color=RULE, linewidth=0.8)
-        ax.set_axisbelow(True)
-
-
-def add_legend(ax: Axes, outside: bool = False, **options: Any) -> None:
-    """Add a legend without a frame around it, beside the axes if outside."""
-    if outside:
-        options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+def _add_legend(ax: Axes, **options: Any) -> None:
     ax.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
-
-
-def as_label(text: str) -> str:
-    """Return text that a picture shows as it is: neither as mathematics, nor not at all.
-
-    Long ones are shortened in the middle.
-    """
-    label = shortened(shown_path(text), LONGEST_LABEL).replace("$", r"\$")
-    return f" {label}" if label.startswith("_") else label
 
 
 def svg(ax: Axes) -> bytes:
@@ -132,7 +91,7 @@ def svg(ax: Axes) -> bytes:
     return buffer.getvalue()
 
 
-# Pairs of a kind that are drawn at most; the violated ones first.
+# Pairs of a kind that are drawn at most.
 MOST_PAIRS = 2_000
 # Clusters that the legend names.
 MOST_NAMED = 14
@@ -186,10 +145,10 @@ def plot_clusters(
     for cluster in range(k):
         members = places[partition.labels == cluster]
         text = f"cluster {cluster} ({len(members):,})" if k <= MOST_NAMED else ""
-        _draw_points(members, look_of(cluster, k), text, n, ax)
+        _draw_points(members, look_of(cluster), text, n, ax)
     means, text = partition.means(places, instance.weights), f"means of the {k} clusters"
     _draw_points(means, (INK, "X"), text, k, ax, s=90.0, linewidths=1.0, zorder=4)
-    add_legend(ax, outside=True)
+    _add_legend(ax, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
     return ax
 
 
@@ -218,29 +177,26 @@ def plot_certainty(
         for cluster in range(k):
             members = places[(labels == cluster) & (states == state)]
             if len(members):
-                colour, marker = look_of(cluster, k)
+                colour, marker = look_of(cluster)
                 look = (colour if state == "certain" else PAPER, marker)
                 _draw_points(members, look, text, n, ax, edgecolors=outline, linewidths=width)
                 text = ""
     text = f"anchors of the {k} clusters"
     for cluster, anchor in enumerate(anchors.tolist()):
-        look = look_of(cluster, k)
+        look = look_of(cluster)
         _draw_points(places[[anchor]], look, text, n, ax, s=ANCHOR, edgecolors=INK, zorder=4)
         text = ""
-    add_legend(ax, outside=True)
+    _add_legend(ax, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
     return ax
 
 
-def look_of(cluster: int, n_clusters: int) -> tuple[str, str]:
-    """Return the colour and the marker of a cluster.
+def look_of(cluster: int) -> tuple[str, str]:
+    """Return the colour and the marker of a cluster, which tell up to 42 clusters apart.
 
-    Of up to six clusters each tells them apart; of up to twelve all have different colours, and two
-    markers; of more, both together tell up to 84 apart.
+    Colours tell up to six apart, and markers up to seven.
     """
-    if n_clusters <= len(COLOURS):
-        return COLOURS[cluster], MARKERS[cluster % len(MARKERS)]
-    turn = cluster // len(COLOURS)
-    return MORE_COLOURS[cluster % len(MORE_COLOURS)], MARKERS[turn % len(MARKERS)]
+    turn, colour = divmod(cluster, len(COLOURS))
+    return COLOURS[colour], MARKERS[(colour + turn) % len(MARKERS)]
 
 
 def plane_of(
@@ -251,12 +207,12 @@ def plane_of(
     These are two features, or the first two principal components, with the share of the variance
     that they explain. Points with one feature stand above each other by their labels (n,).
     """
-    origin = instance.origin
-    named = tuple(as_label(name) for name in origin.feature_names)
     if instance.n_features > 2:
         scores, shares = principal_components(instance)
         first, second = (f"{100 * share:.1f}% of the variance" for share in shares)
         return scores, (f"First principal component ({first})", f"Second ({second})")
+    origin = instance.origin
+    named = [shortened(shown_path(name), LONGEST_LABEL) for name in origin.feature_names]
     points = origin.in_user_units(instance.points)
     if instance.n_features == 2:
         first, second = named or ("First feature", "Second feature")
@@ -287,12 +243,11 @@ def _plane_axes(
 ) -> tuple[Axes, NDArray[np.float64]]:
     """Return ax, or new axes, for the points in a plane, and their places (n, 2)."""
     (places, names), ax = plane_of(instance, labels), axes_or_new(ax, PLANE_SIZE)
-    ax.set_xlabel(names[0])
-    ax.set_ylabel(names[1])
+    ax.set_xlabel(names[0], parse_math=False)
+    ax.set_ylabel(names[1], parse_math=False)
     ax.margins(0.05)
     if instance.n_features == 1:
         ax.set_yticks(range(int(labels.max()) + 1))
-    finish(ax)
     return ax, places
 
 
@@ -344,7 +299,7 @@ def _draw_points(
 # The curves are drawn on to this multiple of the run's time, so that those of a run that ended with
 # its first bound can be seen.
 LONGER = 1.05
-# Bounds below this share of the best cost, and costs above this multiple, are let go out of view.
+# Bounds below this share of the best cost, and costs above this multiple, are not drawn.
 LOW, HIGH = 0.5, 1.5
 FOUND = "Best clustering found"
 
@@ -352,8 +307,8 @@ FOUND = "Best clustering found"
 def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
     """Plot the incumbent's cost and the proven lower bound as steps over the seconds of the run.
 
-    The gap between them is shaded; a dot marks each new incumbent. What holds at the end of the run
-    is drawn on a little. Bounds far below the best cost, and costs far above, are out of view.
+    The gap between them is shaded; a dot marks each new incumbent. The values at the end of the run
+    are drawn on a little. Bounds far below the best cost, and costs far above, are left out.
 
     Raises
     ------
@@ -369,34 +324,18 @@ def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
     rows.append((LONGER * rows[-1][0] or 1.0, *rows[-1][1:]))
     seconds, lower, upper = np.array(rows).T
     is_new = np.append(True, upper[1:] < np.minimum.accumulate(upper)[:-1]) & np.isfinite(upper)
-    lower, upper = (np.where(np.isfinite(bound), bound, np.nan) for bound in (lower, upper))
+    best = upper.min()
+    is_near = np.isfinite(lower) & ((lower >= LOW * best) | np.isinf(best))
+    lower = np.where(is_near, lower, np.nan)
+    upper = np.where(np.isfinite(upper) & (upper <= HIGH * best), upper, np.nan)
     shade: dict[str, Any] = {"step": "post", "color": BLUE, "alpha": 0.14, "linewidth": 0}
     ax.fill_between(seconds, lower, upper, label="Gap", **shade)
     for bound, colour, text in ((upper, RED, FOUND), (lower, BLUE, "Proven lower bound")):
         ax.step(seconds, bound, where="post", color=colour, linewidth=1.8, label=text)
     ax.plot(seconds[is_new], upper[is_new], "o", color=RED, markersize=4)
-    ax.set_xlabel("Time (s)")
-    ax.set_ylabel("Sum of squares")
     ax.set_xlim(left=0.0)
-    ax.set_ylim(*_view(lower, upper))
-    ax.ticklabel_format(axis="y", useOffset=False)
-    finish(ax, grid="y")
-    add_legend(ax)
+    _finish_curves(ax, "Time (s)", "Sum of squares")
     return ax
-
-
-def _view(
-    lower: NDArray[np.float64], upper: NDArray[np.float64]
-) -> tuple[float | None, float | None]:
-    """Return the shown part of the vertical axis; None where matplotlib may choose."""
-    if np.isnan(upper).all() or np.isnan(lower).all():
-        return None, None
-    best = float(np.nanmin(upper))
-    shown = [*lower[lower >= LOW * best], *upper[upper <= HIGH * best]]
-    margin = 0.06 * (max(shown) - min(shown))
-    if margin <= 1e-9 * best:  # the bounds met at once
-        return None, None
-    return min(shown) - margin, max(shown) + margin
 
 
 def plot_sweep(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
@@ -418,20 +357,23 @@ def plot_sweep(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axe
     if not found:
         raise ParameterError("no k has a clustering: there is nothing to draw")
     ax = axes_or_new(ax)
-    from matplotlib.ticker import MaxNLocator
-
     k = np.array([row["k"] for row in found])
     cost = np.array([row["objective"] for row in found], np.float64)
     bound = np.array([row["lower_bound"] or 0.0 for row in found], np.float64)
-    bound = np.minimum(bound, cost)
     ax.vlines(k, bound, cost, color=BLUE, linewidth=4.0, alpha=0.45, label="Proven interval")
     ax.plot(k, cost, "o-", color=RED, markersize=4.5, linewidth=1.4, label=FOUND)
-    ax.set_xlabel("Number of clusters k")
-    ax.set_ylabel("Cost")
     ax.set_ylim(bottom=0.0)
-    ax.ticklabel_format(axis="y", useOffset=False)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlim(k.min() - 0.5, k.max() + 0.5)
-    finish(ax, grid="y")
-    add_legend(ax, loc="upper right")
+    _finish_curves(ax, "Number of clusters k", "Cost")
     return ax
+
+
+def _finish_curves(ax: Axes, x: str, y: str) -> None:
+    """Name the axes of curves; add horizontal lines behind them, and a legend."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.ticklabel_format(axis="y", useOffset=False)
+    ax.grid(axis="y", color=RULE, linewidth=0.8)
+    ax.set_axisbelow(True)
+    _add_legend(ax)

@@ -9,7 +9,7 @@ import pytest
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_bounds, plot_sweep
-from sdpbb.plots.pictures import LONGER, add_legend, as_label, svg
+from sdpbb.plots.pictures import LONGER
 from sdpbb.search.events import Progress
 from sdpbb.search.trace import Trace
 
@@ -127,16 +127,6 @@ def test_pyplot_is_not_touched():
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_any_text_can_be_a_label():
-    ax = plot_bounds(TRACE)
-    for text in ("$x_$ and $", "_hidden", "a\nb"):
-        ax.plot([0.0], [80.0], label=as_label(text))
-    add_legend(ax)
-    drawn = svg(ax).decode()
-    for shown in ("$x_$ and $", "_hidden", "'a\\nb'"):
-        assert shown in drawn
 
 
 ROWS = [
