@@ -305,11 +305,11 @@ def shown(value: Any) -> str:
     if isinstance(value, formats.PointTable):
         facts = {
             "k": value.k,
-            "rows": value.row_names,
-            "columns": value.feature_names,
+            "rows": value.origin.row_names,
+            "columns": value.origin.feature_names,
             "weights": value.weights,
-            "kept": value.kept_rows,
-            "dropped": value.dropped_names,
+            "kept": value.origin.kept_rows,
+            "dropped": value.origin.dropped_rows,
         }
         told = [
             f"{name} {shown(fact)}"
