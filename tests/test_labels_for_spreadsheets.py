@@ -31,7 +31,7 @@ def test_labels_are_written_as_the_data_are(tmp_path, case):
     data = "".join(f"{separator.join(row)}\r\n" for row in rows)
     (tmp_path / "data.csv").write_bytes(data.encode(encoding))
     stated = {"encoding": "cp1252"} if encoding == "cp1252" else {}
-    origin = read_points(tmp_path / "data.csv", index_column="name", **stated).origin()
+    origin = read_points(tmp_path / "data.csv", index_column="name", **stated).origin
     content = labels_file(np.array([0, 0, 1]), origin)
     assert content.startswith(begins)
     with io.TextIOWrapper(io.BytesIO(content), expected, newline="") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,18 +14,8 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.origin import Origin
-from sdpbb.problem.table import (
-    ADVICE,
-    DROPPED,
-    PointTable,
-    Roles,
-    check_columns,
-    checked_names,
-    hint_at_similar,
-    names_by_index,
-    quoted,
-)
-from sdpbb.problem.textfile import first_of, shown
+from sdpbb.problem.table import ADVICE, PointTable, Roles, checked_names, quoted
+from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import counted, is_missing
 
@@ -59,31 +50,26 @@ def table_of_frame(frame: Any, reading: Reading, n_index: int = 0, where: str = 
     """
     columns = columns_of(frame)
     roles = Roles.of(columns, reading, "", n_index)
-    names = tuple(str(columns[at]) for at in roles.features)
-    points = np.empty((len(frame), len(names)))
+    points = np.empty((len(frame), len(roles.features)))
     for j, at in enumerate(roles.features):
-        is_weight = names[j] == reading.weight_column
+        is_weight = str(columns[at]) == reading.weight_column
         use = "numbers above 0, as these are the weights" if is_weight else f"numbers{ADVICE}"
         points[:, j] = _floats(column_of(frame, at), columns[at], use)
-    values = {at: _values(column_of(frame, at)) for at in roles.texts}
-    if roles.index is None or reading.index_column is not None:
-        row_names, name_problem, index_name = _row_names(frame, reading.index_column, columns)
-    else:
-        index_name, name_problem = str(columns[roles.index]), ""
-        says = f"{where}column 1 ({shown(index_name)}) is an index"
-        row_names = names_by_index(values[roles.index], says)
-    return PointTable(
-        points,
-        row_names=row_names,
-        name_problem=name_problem,
-        feature_names=names,
-        index_name=index_name,
-        known_classes=None if roles.classes is None else values[roles.classes],
-        categories={
-            str(columns[at]): ["" if is_missing(value) else str(value) for value in values[at]]
-            for at in roles.categories
-        },
+    texts = {at: _values(column_of(frame, at)) for at in roles.texts}
+    table = PointTable.of_columns(points, columns, roles, texts, reading, where)
+    index = getattr(frame, "index", None)
+    table = table.called(frame_index=index)
+    if roles.index is not None or index is None or merely_counts(index):
+        return table
+    try:
+        names = checked_names(index.tolist(), "points: the index of the frame")
+    except InstanceError as error:
+        problem = f"{error}, or to number the rows: reset_index(drop=True)"
+        return replace(table, name_problem=problem)
+    table = table.called(
+        row_names=tuple(map(str, names)), index_name="" if index.name is None else str(index.name)
     )
+    return replace(table, names=names)
 
 
 def check_numbers(frame: Any, positions: Iterable[int], remedy: str) -> None:
@@ -112,30 +98,23 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
         Naming the argument, the position in it, and the name that is unknown, or of a dropped row;
         or if there are any entries, and the index of the frame does not name its rows.
     """
-    if table.name_problem and isinstance(entries, Iterable):
-        for _ in _rows_of(entries):
-            raise InstanceError(table.name_problem)
-    names = table.names
-    if names is None or entries is None:
+    are_numbers = table.names is None and table.origin.kept_rows is None
+    if entries is None or (are_numbers and not table.name_problem):
         return entries
-    number_of = {name: row for row, name in enumerate(names)}
-    expected = "expected pairs of names of rows"
-    if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
+    expected, rows, result = "expected pairs of names of rows", table.rows, []
+    if not _is_list(entries):
         raise InstanceError(f"{argument}: {expected}")
-    result = []
-    for position, given in enumerate(_rows_of(entries)):
-        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-            raise InstanceError(f"{argument}[{position}] is {quoted(given)}; {expected}")
-        entry = tuple(given)
-        if len(entry) not in (2, 3):
-            raise InstanceError(f"{argument}[{position}]: {len(entry)} entries; {expected}")
-        for name in entry[:2]:
-            if not isinstance(name, Hashable) or name not in number_of:
-                dropped = isinstance(name, Hashable) and name in table.dropped_names
-                unknown = f"no row has the name {quoted(name)}{hint_at_similar(name, number_of)}"
-                says = DROPPED.format(quoted(name)) if dropped else unknown
-                raise InstanceError(f"{argument}[{position}]: {says}")
-        result.append((*(number_of[name] for name in entry[:2]), *entry[2:]))
+    for position, entry in enumerate(_rows_of(entries)):
+        if table.name_problem:
+            raise InstanceError(table.name_problem)
+        where = f"{argument}[{position}]"
+        stated = tuple(entry) if _is_list(entry) else ()
+        if len(stated) not in (2, 3):
+            raise InstanceError(f"{where} is {quoted(entry)}; {expected}")
+        try:
+            result.append((*map(rows.number, stated[:2]), *stated[2:]))
+        except InstanceError as error:
+            raise InstanceError(f"{where}: {error}") from None
     return result
 
 
@@ -144,11 +123,20 @@ def with_present_rows(entries: Iterable[Any] | None, frame: Any, index_column: s
 
     entries : by names of rows, as for `numbered`, or by row numbers where the index merely counts
     """
-    if entries is None or isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
+    if entries is None or not _is_list(entries):
         return entries  # which `numbered` refuses
-    names, _, _ = _row_names(frame, index_column, columns_of(frame))
-    known = set(range(len(frame)) if names is None else names)
+    columns, index = columns_of(frame), getattr(frame, "index", None)
+    names: Any = range(len(frame))
+    if index_column is not None:
+        names = _values(column_of(frame, columns.index(index_column)))
+    elif index is not None and not merely_counts(index):
+        names = index.tolist()
+    known = set(names)
     return [entry for entry in _rows_of(entries) if known.issuperset(tuple(entry)[:2])]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
 def _rows_of(entries: Iterable[Any]) -> Iterator[Any]:
@@ -168,24 +156,6 @@ def column_of(frame: Any, at: int) -> Any:
     if hasattr(frame, "iloc"):
         return frame.iloc[:, at]
     return frame.to_series(at) if hasattr(frame, "to_series") else frame.column(at)
-
-
-def _row_names(
-    frame: Any, index_column: str | None, columns: list[Hashable]
-) -> tuple[tuple[Hashable, ...] | None, str, str]:
-    """Return the names of the rows, why the index does not give them, and what it is called."""
-    if index_column is not None:
-        check_columns(columns, [("index_column", index_column)])
-        names = _values(column_of(frame, columns.index(index_column)))
-        return checked_names(names, f"index_column = {index_column!r}"), "", index_column
-    index = getattr(frame, "index", None)
-    if index is None or merely_counts(index):
-        return None, "", ""
-    called = "" if index.name is None else str(index.name)
-    try:
-        return checked_names(index.tolist(), "points: the index of the frame"), "", called
-    except InstanceError as error:
-        return None, f"{error}, or to number the rows: reset_index(drop=True)", ""
 
 
 def merely_counts(index: Any) -> bool:

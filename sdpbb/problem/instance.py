@@ -155,7 +155,7 @@ class Instance(Constructors, ConstraintForms, Shown):
             _set(self, "points", table.points)
             _set(self, "weights", table.weights)
             if self.origin.names_nothing:
-                _set(self, "origin", table.origin())
+                _set(self, "origin", table.origin)
         points = checked_points(self.points)
         check_no_distances(points, self.as_points)
         n = len(points)

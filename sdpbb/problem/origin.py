@@ -187,22 +187,9 @@ class StatedLine:
     line: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DataNames:
-    """Names of the columns of data, and what became of these; see `Origin`."""
-
-    feature_names: tuple[str, ...] = ()
-    index_name: str = ""
-    scaling: Scaling | None = None
-    kept_rows: NDArray[np.intp] | None = None
-    separator: str = ""
-    encoding: str = "utf-8"
-    preparation: tuple[str, ...] = ()
-
-
 @stored
 @dataclass(frozen=True, eq=False)
-class Origin(DataNames):
+class Origin:
     """User-facing names of rows and constraints, for messages.
 
     The instance itself counts rows from 0, whatever its files do.
@@ -238,11 +225,18 @@ class Origin(DataNames):
     must_link: PairLines = field(default_factory=_nowhere)
     cannot_link: PairLines = field(default_factory=_nowhere)
     data_path: str = ""
+    feature_names: tuple[str, ...] = ()
+    index_name: str = ""
+    scaling: Scaling | None = None
+    kept_rows: NDArray[np.intp] | None = None
     dropped_rows: tuple[str, ...] = ()
     soft_must_link: PairLines = field(default_factory=_nowhere)
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
     on_clusters: tuple[StatedLine, ...] = ()
     known_classes: KnownClasses | None = None
+    separator: str = ""
+    encoding: str = "utf-8"
+    preparation: tuple[str, ...] = ()
     frame_index: InitVar[Any] = None
 
     def __post_init__(self, frame_index: Any) -> None:
@@ -289,12 +283,13 @@ class Origin(DataNames):
 
     def data_rows(self, n_points: int) -> list[str]:
         """Return the user's names of all rows of the data, also of dropped ones."""
-        if self.kept_rows is None:
-            return self.rows(range(n_points))
-        names = dict(zip(self.kept_rows.tolist(), self.rows(range(n_points)), strict=True))
+        n, names = self.n_data_rows(n_points), self.row_names
+        if names is None:
+            return [str(i + self.first_row) for i in range(n)]
+        kept = range(n) if self.kept_rows is None else self.kept_rows.tolist()
+        own = dict(zip(kept, names, strict=True))
         dropped = iter(self.dropped_rows)
-        every = range(self.n_data_rows(n_points))
-        return [names[i] if i in names else next(dropped) for i in every]
+        return [own[i] if i in own else next(dropped) for i in range(n)]
 
     def of_points(self, values: Sequence[Any], n_points: int) -> Sequence[Any]:
         """Return the values of the points, of a sequence of these or of all rows of the data."""

@@ -75,9 +75,7 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
             "one of the two"
         )
     if is_frame(points):
-        table = table_of_frame(points, reading)
-        table = replace(table, index=getattr(points, "index", None))
-        return prepared(table, reading, "", weights, known_classes)
+        return prepared(table_of_frame(points, reading), reading, "", weights, known_classes)
     for argument, column in reading.chosen:
         raise InstanceError(
             f"{argument} = {shown(column)}: an array has no columns with names; expected a data "
@@ -130,16 +128,16 @@ def prepared(
         )
     table = table.with_weights(reading.weight_column, where)
     if weights is not None:
-        given = in_row_order(weights, len(table.points), table.origin(), "weights")
+        given = in_row_order(weights, len(table.points), table.origin, "weights")
         table = replace(table, weights=checked_weights(given, table.points))
     if reading.class_file is not None:
-        origin = table.origin(first_row=int(reading.one_based))
+        origin = replace(table.origin, first_row=int(reading.one_based))
         known_classes = read_classes(
             reading.class_file, len(table.points), origin=origin, encoding=reading.encoding
         )
     if known_classes is not None:
-        origin, n = table.origin(), len(table.points)
-        given = in_row_order(known_classes, n, origin, "known_classes", partial=True)
+        n = len(table.points)
+        given = in_row_order(known_classes, n, table.origin, "known_classes", partial=True)
         table = replace(table, known_classes=given)
     if reading.of_classes:
         if table.known_classes is None:
@@ -185,8 +183,8 @@ def _with_categories(
     if reading.standardize and table.points.shape[1]:
         table = table.standardized().with_step(STANDARDIZED)
     d = table.points.shape[1]
-    scaling = table.scaling or Scaling(np.zeros(d), np.ones(d))
-    blocks, names, scales = [table.points], list(table.feature_names), [scaling.scales]
+    scaling = table.origin.scaling or Scaling(np.zeros(d), np.ones(d))
+    blocks, names, scales = [table.points], list(table.origin.feature_names), [scaling.scales]
     for column, texts in table.categories.items():
         weight, n_categories = reading.category_weights[column], len(categories[column])
         number_of = {name: number for number, name in enumerate(categories[column])}
@@ -202,13 +200,9 @@ def _with_categories(
             f"rows of different categories are {weight:g} farther apart in squared distance"
         )
     means = np.concatenate([scaling.means, np.zeros(len(names) - d)])
-    return replace(
-        table,
-        points=np.concatenate(blocks, axis=1),
-        feature_names=tuple(names),
-        categories={},
-        scaling=Scaling(means, np.concatenate(scales)),
-    )
+    scaling = Scaling(means, np.concatenate(scales))
+    table = table.called(feature_names=tuple(names), scaling=scaling)
+    return replace(table, points=np.concatenate(blocks, axis=1), categories={})
 
 
 def _in_metric(table: PointTable, reading: Reading) -> PointTable:
@@ -224,12 +218,12 @@ def _in_metric(table: PointTable, reading: Reading) -> PointTable:
         raise InstanceError(f"{metric}: expected no treatment of missing values with it")
     step = f"points are coordinates of a matrix of {reading.metric}"
     points = points_of_matrix(table.points, reading.metric)
-    return replace(table, points=points, feature_names=()).with_step(step)
+    return replace(table.called(feature_names=()), points=points).with_step(step)
 
 
 def _columns_that_are_no_features(table: PointTable, reading: Reading) -> Iterator[str]:
-    if table.index_name:
-        yield f"column {quoted(table.index_name)} names the rows"
+    if table.origin.index_name:
+        yield f"column {quoted(table.origin.index_name)} names the rows"
     if reading.weight_column is not None:
         yield f"column {quoted(reading.weight_column)} holds the weights of the rows"
     if reading.class_column is not None:
@@ -299,16 +293,18 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
         f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: {names}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
-    row_names = range(len(lacking)) if table.row_names is None else table.row_names
-    return replace(
-        table.with_step(step),
-        points=table.points[kept],
-        row_names=of_kept(table.row_names),
+    origin = table.origin
+    table = table.with_step(step).called(
+        row_names=of_kept(origin.row_names),
         kept_rows=kept,
+        dropped_rows=tuple(origin.rows(dropped)),
+    )
+    return replace(
+        table,
+        points=table.points[kept],
         lines=None if table.lines is None else table.lines[kept],
         known_classes=of_kept(table.known_classes),
         categories={column: of_kept(texts) for column, texts in table.categories.items()},
-        dropped_names=tuple(row_names[i] for i in dropped),
     )
 
 
@@ -317,7 +313,7 @@ def _filled_in(
 ) -> PointTable:
     points, columns = table.points.copy(), np.flatnonzero(lacks.any(axis=0)).tolist()
     for j in columns:
-        if table.feature_names and table.feature_names[j] == reading.weight_column:
+        if reading.weight_column in table.origin.feature_names[j : j + 1]:
             place = table.place(int(np.argmax(lacks[:, j])))
             raise InstanceError(
                 f"{where}weight_column = {shown(reading.weight_column)}: {place} has no weight; "

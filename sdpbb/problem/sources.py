@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -32,7 +33,7 @@ from sdpbb.problem.frames import numbered
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.rules import check_rows
-from sdpbb.problem.table import DROPPED, PointTable
+from sdpbb.problem.table import PointTable, Rows
 from sdpbb.problem.textfile import naming_file, reading_file
 from sdpbb.runtime.declaration import check_names
 from sdpbb.runtime.files import FilePath, shown_path
@@ -80,7 +81,7 @@ class Constructors:
 
         Parameters
         ----------
-        data : text, CSV, Excel, Parquet, Feather or NumPy arrays: see `sdpbb.problem.formats`
+        data : text, CSV, Excel, Parquet or NumPy arrays: see `sdpbb.problem.formats`
         k : number of clusters, which takes precedence over the one that the data file states; None
             where it states it
         constraints : a file in one of the formats there
@@ -138,8 +139,13 @@ class Constructors:
             with naming_file(data):
                 points = checked_points(table.points)
                 weights = checked_weights(table.weights, points)
-            origin = table.origin(
-                first_row=int(reading.one_based),
+            first, dropped = int(reading.one_based), table.origin.dropped_rows
+            if table.names is None:
+                dropped = tuple(str(int(number) + first) for number in dropped)
+            origin = replace(
+                table.origin,
+                first_row=first,
+                dropped_rows=dropped,
                 constraints_path=str(constraints or ""),
                 data_path=str(data),
             )
@@ -247,9 +253,9 @@ def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dic
     others = {name: value for name, value in arguments.items() if name not in of_table}
     stated = {name: numbered(others.pop(name, None), table, name) for name in PAIRS.values()}
     on_clusters = others.pop("cluster_constraints", None)
-    if table.kept_rows is not None:
+    if table.origin.kept_rows is not None:
         on_clusters = _on_kept_rows(on_clusters, table)
-    own = {"k": k, "origin": table.origin(), "cluster_constraints": on_clusters}
+    own = {"k": k, "origin": table.origin, "cluster_constraints": on_clusters}
     return {**_of_table(table), **own, **stated, **others}
 
 
@@ -268,16 +274,19 @@ def _on_kept_rows(
     constraints: Iterable[ClusterConstraint] | None, table: PointTable
 ) -> list[ClusterConstraint]:
     """Return constraints by row numbers of the data, by those of the rows that are left."""
-    n, found = table.n_data_rows, []
-    number = np.full(n, -1, np.intp)
-    number[table.kept_rows] = np.arange(len(table.points))
+    kept, found = table.origin.kept_rows, []
+    n = table.origin.n_data_rows(len(table.points))
+    rows = Rows(range(n), kept)
+    number = np.array([rows.number_of[row] for row in range(n)])
     for position, constraint in enumerate(checked_constraints(constraints, "cluster_constraints")):
         argument = f"cluster_constraints[{position}]"
         check_rows(constraint, n, argument)
         for leaf in leaves(constraint):
             for row in leaf.rows() if isinstance(leaf, BuiltInConstraint) else ():
-                if number[row] < 0:
-                    raise InstanceError(f"{argument}: {DROPPED.format(row)}")
+                try:
+                    rows.number(row)
+                except InstanceError as error:
+                    raise InstanceError(f"{argument}: {error}") from None
         found.append(_renumbered(constraint, number))
     return found
 

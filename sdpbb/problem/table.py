@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.problem.origin import DataNames, Origin, standardization
+from sdpbb.problem.origin import Origin, standardization
 from sdpbb.problem.textfile import first_of, shown
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
@@ -23,13 +23,7 @@ ADVICE = (
 )
 """End of messages on a text in a column of numbers."""
 
-DROPPED = (
-    "names row {}, which is dropped, as a value is missing; expected constraints on the other rows "
-    "only, or --missing mean or median"
-)
-"""Message on a constraint."""
-
-TABLES = "a CSV, Excel, Parquet or Feather file"
+TABLES = "a CSV, Excel or Parquet file"
 """Files whose columns have names, for messages."""
 
 REMEDY = (
@@ -91,53 +85,133 @@ class Roles:
         )
 
 
+class Rows:
+    """Rows of the data, by what the user calls them.
+
+    number_of : the number among the points, from 0, of each row of the data, -1 if it is dropped
+    """
+
+    def __init__(
+        self, names: Sequence[Hashable], kept: NDArray[np.intp] | None = None, named: bool = True
+    ) -> None:
+        self.number_of: dict[Hashable, int] = dict.fromkeys(names, -1)
+        positions = range(len(names)) if kept is None else kept.tolist()
+        self.number_of |= {names[position]: row for row, position in enumerate(positions)}
+        self.are_named = named
+
+    @classmethod
+    def of(cls, origin: Origin, n_points: int) -> Rows:
+        """Return the rows as files of constraints call them."""
+        named = origin.row_names is not None
+        return cls(origin.data_rows(n_points), origin.kept_rows, named)
+
+    @property
+    def n(self) -> int:
+        """Number of rows of the data."""
+        return len(self.number_of)
+
+    def number(self, name: Any) -> int:
+        """Return the number of a row among the points, or raise an InstanceError."""
+        try:
+            row = self.number_of.get(name)
+        except TypeError:  # of a list
+            row = None
+        if row is not None and row >= 0:
+            return row
+        if row is not None:
+            raise InstanceError(
+                f"names row {quoted(name)}, which is dropped, as a value is missing; expected "
+                "constraints on the other rows only, or --missing mean or median"
+            )
+        first, *_, last = [*self.number_of, *self.number_of]
+        says = f"{first} to {last}{'; --one-based: they count from 1' if first == '0' else ''}"
+        if self.are_named:
+            says = f"called {quoted(first)}, ...{hint_at_similar(name, self.number_of)}"
+        raise InstanceError(f"names row {quoted(name)}, but the rows of the data are {says}")
+
+
 @dataclass(frozen=True, eq=False)
-class PointTable(DataNames):
+class PointTable:
     """Points with the names of their rows and columns.
 
     Attributes
     ----------
     points : (n, d) floats, one column per feature
+    origin : what the user calls rows and columns
     k : number of clusters, where a file states one
-    row_names : (n,) different hashable values; None where the rows are merely numbered from 0
+    names : different hashable values that name the rows of the data, also dropped ones; None where
+        these are merely numbered from 0
     name_problem : why the index of a data frame, whose labels repeat or are missing, names no rows;
         "" if it does, or has not to
     weights : (n,) of the points; None where none are asked for
-    dropped_names : the names of rows of the data that are left out, or their numbers
     known_classes : (n,) classes of the rows as they are given; None where no classes are known
     categories : texts (n,) of the rows by columns that are to become columns of 0 and 1
-    index : of all rows of the data, where they are a pandas data frame in memory; else None
     lines : (n,) of the rows in their file, from 1; None: not from a file of lines
-    others : as in an `Origin`
     """
 
     points: NDArray[np.float64]
+    origin: Origin = field(default_factory=Origin)
     k: int | None = None
-    row_names: tuple[Hashable, ...] | None = None
+    names: Sequence[Hashable] | None = None
     name_problem: str = ""
     weights: NDArray[np.float64] | None = None
-    dropped_names: tuple[Hashable, ...] = ()
     known_classes: Any = None
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    index: Any = None
     lines: NDArray[np.int64] | None = None
 
-    @property
-    def names(self) -> Sequence[Hashable] | None:
-        """Names of the rows, or their numbers in the data if some are dropped; None if neither."""
-        if self.row_names is None and self.kept_rows is not None:
-            numbers: list[int] = self.kept_rows.tolist()
-            return numbers
-        return self.row_names
+    @classmethod
+    def of_columns(
+        cls,
+        points: NDArray[np.float64],
+        columns: Sequence[Hashable],
+        roles: Roles,
+        texts: Mapping[int, Sequence[Any]],
+        reading: Reading,
+        where: str = "",
+    ) -> PointTable:
+        """Return the points, with what the columns of text say of the rows.
+
+        columns : names of all columns; () for a file whose columns have no names
+        texts : the columns of `Roles.texts`, by position
+        where : what notes begin with
+
+        Raises
+        ------
+        InstanceError
+            If the column that is to name the rows does not.
+        """
+        names, at = None, roles.index
+        if at is not None and reading.index_column is not None:
+            names = checked_names(texts[at], f"index_column = {reading.index_column!r}")
+        elif at is not None:
+            names = names_by_index(texts[at], f"{where}{called(columns, at)} is an index")
+        origin = Origin(
+            row_names=None if names is None else tuple(map(str, names)),
+            feature_names=tuple(str(columns[at]) for at in roles.features) if columns else (),
+            index_name="" if at is None else str(columns[at]),
+        )
+        return cls(
+            points,
+            origin,
+            names=names,
+            known_classes=None if roles.classes is None else texts[roles.classes],
+            categories={
+                str(columns[at]): ["" if is_missing(each) else str(each) for each in texts[at]]
+                for at in roles.categories
+            },
+        )
 
     @property
-    def n_data_rows(self) -> int:
-        """The number of rows of the data, also of dropped ones."""
-        return len(self.points) + len(self.dropped_names)
+    def rows(self) -> Rows:
+        """Rows of the data by their names, or by their numbers from 0."""
+        kept, are_named = self.origin.kept_rows, self.names is not None
+        numbers = range(self.origin.n_data_rows(len(self.points)))
+        return Rows(numbers if self.names is None else self.names, kept, are_named)
 
     def row_name(self, row: int) -> str:
         """Return the name of a row as messages show it, or its number without names."""
-        return str(row) if self.row_names is None else quoted(self.row_names[row])
+        name = self.origin.row(row)
+        return name if self.names is None else shown(name)
 
     def place(self, row: int) -> str:
         """Return the name of a row, and its line if it is from a file of lines."""
@@ -146,28 +220,21 @@ class PointTable(DataNames):
 
     def column_name(self, column: int) -> str:
         """Return the name of a feature as messages show it, or its number from 1."""
-        return quoted(self.feature_names[column]) if self.feature_names else str(column + 1)
+        names = self.origin.feature_names
+        return quoted(names[column]) if names else str(column + 1)
 
-    def origin(self, **others: Any) -> Origin:
-        """Return what the user calls rows and columns.
-
-        others : fields of an `Origin` that a table does not know
-        """
-        shared = {each.name: getattr(self, each.name) for each in fields(DataNames)}
-        dropped = tuple(map(str, self.dropped_names))
-        if self.row_names is None and (first := others.get("first_row", 0)):
-            dropped = tuple(str(int(number) + first) for number in dropped)
-        others = {**shared, **others, "frame_index": self.index}
-        return Origin(row_names=self.shown_names, dropped_rows=dropped, **others)
+    def called(self, **names: Any) -> PointTable:
+        """Return the table with other values of its `Origin`."""
+        return replace(self, origin=replace(self.origin, **names))
 
     def with_step(self, *steps: str) -> PointTable:
         """Return the table with further steps of its preparation."""
-        return replace(self, preparation=(*self.preparation, *steps))
+        return self.called(preparation=(*self.origin.preparation, *steps))
 
     def standardized(self) -> PointTable:
         """Return the table with columns of mean zero and variance one."""
         scaling = standardization(self.points, self.weights)
-        return replace(self, points=scaling.applied(self.points), scaling=scaling)
+        return replace(self.called(scaling=scaling), points=scaling.applied(self.points))
 
     def with_weights(self, column: str | None, where: str = "") -> PointTable:
         """Return the table with the weights from a column, which is not a feature then.
@@ -183,24 +250,25 @@ class PointTable(DataNames):
         if column is None:
             return self
         argument = f"{where}weight_column = {shown(str(column))}"
-        at = self.feature_names.index(column)
-        if len(self.feature_names) == 1:
+        names = list(self.origin.feature_names)
+        at = names.index(column)
+        if len(names) == 1:
             raise InstanceError(f"{argument}: no feature columns remain; expected at least one")
-        weights = self.points[:, at]
-        wrong = np.flatnonzero(~(weights > 0.0))
-        if len(wrong):
-            row = int(wrong[0])
+        weights = self.points[:, at].copy()
+        for row in np.flatnonzero(~(weights > 0.0))[:1].tolist():
             raise InstanceError(
                 f"{argument}: {self.place(row)} has {weights[row]:g}; expected more than 0"
             )
-        names = (*self.feature_names[:at], *self.feature_names[at + 1 :])
+        del names[at]
         points = np.delete(self.points, at, axis=1)
-        return replace(self, points=points, feature_names=names, weights=weights.copy())
+        return replace(self.called(feature_names=tuple(names)), points=points, weights=weights)
 
-    @property
-    def shown_names(self) -> tuple[str, ...] | None:
-        """The names of the rows as text: for messages, and for files that name rows."""
-        return None if self.row_names is None else tuple(map(str, self.row_names))
+
+def called(columns: Sequence[Hashable], column: int) -> str:
+    """Return the number of a column, and its name in parentheses if it has one."""
+    name = str(columns[column]) if columns else ""
+    has_name = name not in ("", str(column + 1))
+    return f"column {column + 1}" + (f" ({shown(name)})" if has_name else "")
 
 
 def check_columns(
@@ -235,7 +303,7 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
     """
     first: dict[Hashable, int] = {}
     for row, name in enumerate(names):
-        if is_missing(name):
+        if is_missing(name) or name == "":
             raise InstanceError(f"{where}: row {row} has no name; expected one for every row")
         try:
             known = first.setdefault(name, row)
@@ -255,7 +323,8 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
 def names_by_index(values: Sequence[Hashable], says: str) -> tuple[Hashable, ...] | None:
     """Return the names that an index in a file, without being asked to, gives the rows.
 
-    None if it merely counts them from 0, or its values repeat or are missing.
+    None if it merely counts them from 0, or its values repeat or are missing. An index of a
+    spreadsheet may be empty.
 
     says : what the index is, for the note
 
@@ -264,6 +333,8 @@ def names_by_index(values: Sequence[Hashable], says: str) -> tuple[Hashable, ...
     InstanceNote
         Whether the rows have these names.
     """
+    if not any(value != "" for value in values):
+        return None
     names = None
     if list(map(str, values)) != list(map(str, range(len(values)))):
         with suppress(InstanceError):

@@ -378,9 +378,9 @@ def _instance(
         return instance, label_numbers(in_row_order(labels, n, instance.origin), n)
     table = table_in_memory(points, stated)
     n = len(table.points)
-    ordered = in_row_order(labels, n, table.origin())
+    ordered = in_row_order(labels, n, table.origin)
     if is_frame(points):
-        _check_no_feature(points, labels, table.feature_names)
+        _check_no_feature(points, labels, table.origin.feature_names)
     numbers = label_numbers(ordered, n)
     if k is None:
         k = int(numbers.max(initial=-1)) + 1

@@ -50,8 +50,8 @@ def test_files_and_frames_are_the_same(tmp_path):
     with pytest.warns(InstanceNote, match="2 rows of 5 dropped"):
         instance = sdpbb.Instance.from_points(frame, 2, **options)
     assert np.array_equal(table.points, instance.points)
-    assert table.row_names == ("a", "b", "e") == instance.origin.row_names
-    assert "column 'home' became 3 columns of 0 and 1" in table.preparation[-1]
+    assert table.origin.row_names == ("a", "b", "e") == instance.origin.row_names
+    assert "column 'home' became 3 columns of 0 and 1" in table.origin.preparation[-1]
 
 
 def test_categories_alone_are_enough(tmp_path):

@@ -98,7 +98,7 @@ def test_files(tmp_path):
     np.save(tmp_path / "kernel.npy", POINTS @ POINTS.T)
     table = read_points(tmp_path / "kernel.npy", metric="kernel")
     assert np.allclose(squared_distances(table.points), squared_distances(POINTS))
-    assert "coordinates of a matrix of kernel" in table.preparation[-1]
+    assert "coordinates of a matrix of kernel" in table.origin.preparation[-1]
     scipy.sparse.save_npz(tmp_path / "sparse.npz", scipy.sparse.csr_matrix(POINTS))
     assert np.allclose(read_points(tmp_path / "sparse.npz").points, POINTS)
     np.savetxt(tmp_path / "distances.csv", squared_distances(POINTS), delimiter=",")

@@ -254,12 +254,6 @@ def indexed(index: list[Any], **columns: list[Any]) -> bytes:
     return pandas.DataFrame(columns, index=index).to_parquet(index=True)
 
 
-def feather(**columns: list[Any]) -> bytes:
-    stream = io.BytesIO()
-    pandas.DataFrame(columns).to_feather(stream)
-    return stream.getvalue()
-
-
 def sheets(**tables: list[list[object]]) -> bytes:
     book, stream = openpyxl.Workbook(), io.BytesIO()
     book.remove(book.active)
@@ -305,11 +299,11 @@ def shown(value: Any) -> str:
     if isinstance(value, formats.PointTable):
         facts = {
             "k": value.k,
-            "rows": value.row_names,
-            "columns": value.feature_names,
+            "rows": value.origin.row_names,
+            "columns": value.origin.feature_names,
             "weights": value.weights,
-            "kept": value.kept_rows,
-            "dropped": value.dropped_names,
+            "kept": value.origin.kept_rows,
+            "dropped": value.origin.dropped_rows,
         }
         told = [
             f"{name} {shown(fact)}"

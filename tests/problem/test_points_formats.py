@@ -66,7 +66,7 @@ def test_points_round_trip(folder, name, data):
     WRITERS[name](folder / name, points)
     read = read_points(folder / name)
     assert np.array_equal(read.points, points)
-    assert (read.k, read.row_names) == (None, None)
+    assert (read.k, read.origin.row_names) == (None, None)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is not there")

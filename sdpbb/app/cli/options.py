@@ -265,7 +265,7 @@ Data = Annotated[
     str,
     argument(
         "DATA",
-        help="Points: text ('n d k' or 'n d', then n rows), CSV, Excel (.xlsx), Parquet, Feather, "
+        help="Points: text ('n d k' or 'n d', then n rows), CSV, Excel (.xlsx), Parquet, "
         "NumPy (.npy, .npz); text may be gzipped.",
     ),
 ]

@@ -254,7 +254,7 @@ def _read(
 ) -> tuple[Instance, NDArray[np.intp]]:
     """The instance, and the labels (n,) of its points."""
     points = inputs.points(data, quiet)
-    numbers = inputs.read_labels(given, column, len(points.points), points.origin(), quiet)
+    numbers = inputs.read_labels(given, column, len(points.points), points.origin, quiet)
     if inputs.k is None and points.k is None:
         inputs = replace(inputs, k=int(numbers.max()) + 1)
     return inputs.instance(data, points, quiet), numbers

@@ -21,13 +21,13 @@ from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
     FileStatement,
-    Rows,
     line_of,
     stated_constraints,
 )
 from sdpbb.problem.files.tables import SEPARATORS, fields_of, filled, is_table, opened_table
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.rules import LIMITS
+from sdpbb.problem.table import Rows
 from sdpbb.problem.textfile import (
     encoding_beside,
     is_integer,
@@ -85,7 +85,7 @@ def read_constraints(
             "only one of the two"
         )
     with reading_file(path):
-        rows, encoding = Rows(origin, n_points), encoding_beside(path, encoding)
+        rows, encoding = Rows.of(origin, n_points), encoding_beside(path, encoding)
         is_given = constraints_format is not None
         chosen = _format(constraints_format) if is_given else _detected(path, rows, encoding)
         statements = chosen.statements(path, rows, encoding)
@@ -221,7 +221,7 @@ def _write_lines(constraints: Constraints, n_points: int | None) -> list[str]:
     return [*written, *stated, *others]
 
 
-# csv: a table (CSV with a heading, a workbook, Parquet or Feather). Two columns name the rows of a
+# csv: a table (CSV with a heading, a workbook or Parquet). Two columns name the rows of a
 # pair, one says how they are linked, and one may hold a weight, with which a constraint is soft.
 KIND_COLUMNS = ("type", "value", "kind", "link", "constraint", "label", "relation")
 WEIGHT_COLUMNS = ("weight", "w", "cost", "penalty")
@@ -327,7 +327,7 @@ def _read_matrix(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[F
     A pair has two entries, which must not contradict each other. One of them may be 0: the
     published matrices of BH-k-means state cannot-links below the diagonal only.
     """
-    n, names = rows.n, list(rows.number_of)
+    n, names = rows.n, list(map(str, rows.number_of))
     found, lines = list[Any](), list[int]()
     with open_text(path, encoding) as file:
         for number, text in stated_lines(file):

@@ -33,7 +33,7 @@ from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin, PairLines, StatedLine, place_in_file
 from sdpbb.problem.rules import LIMITS
-from sdpbb.problem.table import DROPPED, hint_at_similar
+from sdpbb.problem.table import Rows
 from sdpbb.problem.textfile import is_integer, is_number, naming_file, shown
 from sdpbb.runtime.files import FilePath, shown_path
 
@@ -170,36 +170,6 @@ class FileStatement(NamedTuple):
     said: Any
     keyword: str
     fields: Sequence[str]
-
-
-class Rows:
-    """Rows of the data, by what a file calls them.
-
-    number_of : the number among the points, from 0, of each row of the data, -1 if it is dropped
-    """
-
-    def __init__(self, origin: Origin, n_points: int) -> None:
-        self.number_of: Mapping[str, int] = dict.fromkeys(origin.data_rows(n_points), -1)
-        self.number_of |= {name: row for row, name in enumerate(origin.rows(range(n_points)))}
-        self.are_named = origin.row_names is not None
-
-    @property
-    def n(self) -> int:
-        """Number of rows of the data."""
-        return len(self.number_of)
-
-    def number(self, name: str) -> int:
-        """Return the number of a row among the points, or raise an InstanceError."""
-        row = self.number_of.get(name, -1)
-        if row >= 0:
-            return row
-        if name in self.number_of:
-            raise InstanceError(DROPPED.format(shown(name)))
-        first, *_, last = [*self.number_of, *self.number_of]
-        says = f"{first} to {last}{'; --one-based: they count from 1' if first == '0' else ''}"
-        if self.are_named:
-            says = f"called {shown(first)}, ...{hint_at_similar(name, self.number_of)}"
-        raise InstanceError(f"names row {shown(name)}, but the rows of the data are {says}")
 
 
 # Readers of fields raise a ValueError if these are not in the form of the keyword.

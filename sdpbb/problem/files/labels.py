@@ -43,8 +43,8 @@ def read_labels(
     """Read the labels (n,) of n points: numbers 0, 1, ... by the first point of each.
 
     Labels are words, or whole numbers, which are the same label however they are written: 1, 01 and
-    1.0. A file of one label per line may begin with a heading. A table (CSV, Excel, Parquet,
-    Feather) of two columns may hold what the rows are called, or their numbers in order, in one of
+    1.0. A file of one label per line may begin with a heading. A table (CSV, Excel,
+    Parquet) of two columns may hold what the rows are called, or their numbers in order, in one of
     them; of other tables the column has to be named. Labels beside names of rows are taken by
     name, others in the order of the file.
 
@@ -162,10 +162,16 @@ def _labels(
     """Return the place of each label in the file and its text, in the order of the points.
 
     partial : whether rows may lack a label, which is "" then
+
+    Raises
+    ------
+    InstanceError
+        If there is no such column, it is not certain which one holds the labels, or their number is
+        not the one of the points.
     """
     if file_suffix(path) in ARRAYS:
-        fields = _label_array(path, column)
-        found: Sequence[Any] = [(f": label {at}", field) for at, field in enumerate(fields)]
+        fields = enumerate(_label_array(path, column))
+        found: Sequence[Any] = [(f": label {at}", field) for at, field in fields]
     else:
         found = _label_column(path, n_points, column, origin, encoding, partial)
     if n_points is None:
@@ -192,12 +198,9 @@ def _label_column(
 ) -> list[tuple[str, str]]:
     """Return the place and the text of the labels of a table, by the names of rows if it has them.
 
-    Raises
-    ------
-    InstanceError
-        If it is not certain which column holds them, or there is no such column.
+    Parameters and errors: see `_labels`.
     """
-    name = shown_path(path)
+    path_name = shown_path(path)
     with opened_table(path, encoding=encoding_beside(path, encoding)) as table:
         rows = [(line, list(map(_unquoted, fields))) for line, fields in table.rows]
     width = max((len(fields) for _, fields in rows), default=0)
@@ -208,30 +211,34 @@ def _label_column(
     else:
         rows = [(line, fields) for line, fields in rows if any(fields)]
     if not rows:
-        raise InstanceError(f"{name}: the file is empty; expected labels")
+        raise InstanceError(f"{path_name}: the file is empty; expected labels")
     names = list(map(str, range(1, width + 1)))
     if _has_heading([fields for _, fields in rows], width, counts, origin):
         names = [name or number for name, number in zip_longest(rows.pop(0)[1], names)]
-    columns = [[dict(enumerate(fields)).get(at, "") for _, fields in rows] for at in range(width)]
+    lines = [line for line, _ in rows]
+    columns = [
+        [fields[at] if at < len(fields) else "" for _, fields in rows] for at in range(width)
+    ]
+    shown_names = first_of(map(shown, names), 10)
     if column is not None and names.count(column) != 1:
         raise InstanceError(
-            f"{name}: column = {shown(column)}: expected one of {first_of(map(shown, names), 10)}, "
-            "each a name of one column"
+            f"{path_name}: column = {shown(column)}: expected one of {shown_names}, each a name of "
+            "one column"
         )
     others = {at: columns[at] for at in range(width) if names[at] != column}
     order: Sequence[int] = range(len(rows))
     if width > 1:
         n = len(rows) if n_points is None else n_points
-        if (found := _by_name(others, origin, n, name, partial)) is not None:
+        if (found := _by_name(others, origin, n, path_name, partial)) is not None:
             del others[found[0]]
             order = found[1]
     if column is None and len(others) > 1:
         raise InstanceError(
-            f"{name}: a table of the columns {first_of(map(shown, names), 10)}; expected --column "
-            "with the name of the labels"
+            f"{path_name}: a table of the columns {shown_names}; expected --column with the name "
+            "of the labels"
         )
     chosen = next(iter(others.values())) if column is None else columns[names.index(column)]
-    return [(f":{rows[at][0]}", "" if at < 0 else chosen[at]) for at in order]
+    return [(f":{lines[at]}", "" if at < 0 else chosen[at]) for at in order]
 
 
 def _unquoted(field: str) -> str:
@@ -256,12 +263,14 @@ def _has_heading(
     if width > 1:
         known = {*(origin.row_names or ()), *origin.dropped_rows}
         return first[0] == "" or not any(is_number(field) or field in known for field in first)
+    if is_number(first[0]):
+        return False
     if counts:
-        return len(others) in counts and len(rows) not in counts and not is_number(first[0])
+        return len(others) in counts and len(rows) not in counts
     times = Counter(row[0] for row in others)
-    is_alone = first[0] not in times and not is_number(first[0]) and bool(times)
-    return is_alone and all(
-        is_number(label) or is_missing_word(label) or number > 1 for label, number in times.items()
+    return bool(times) and all(
+        label != first[0] and (number > 1 or is_number(label) or is_missing_word(label))
+        for label, number in times.items()
     )
 
 
@@ -279,18 +288,17 @@ def _by_name(
         If a name repeats, is not known, or, unless partial, is lacking.
     """
     names, known = origin.rows(range(n)), set(origin.data_rows(n))
+    numbers = [] if partial else [origin.counted(n, first) for first in (0, 1)]
     for at, fields in columns.items():
+        found = set(fields)
+        fits = found == known or (partial and len(columns) == 2 and found <= known)
         if origin.row_names is not None:
-            fits = 2 * len(known.intersection(fields)) >= min(len(fields), len(names))
-        else:
-            fits = known >= set(fields) if partial and len(columns) == 2 else known == set(fields)
+            fits = 2 * len(known & found) >= min(len(fields), n)
         if fits:
             return at, positions(fields, names, known, path, partial)
-    for at, fields in columns.items() if not partial else ():
-        for first in (0, 1):
-            numbers = origin.counted(n, first)
-            if set(fields) == set(numbers):
-                return at, positions(fields, numbers, numbers, path)
+        for counted in numbers:
+            if found == set(counted):
+                return at, positions(fields, counted, counted, path)
     return None
 
 

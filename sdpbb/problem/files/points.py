@@ -29,7 +29,7 @@ from sdpbb.problem.files.tables import (
 from sdpbb.problem.frames import table_of_frame
 from sdpbb.problem.geometry import dense
 from sdpbb.problem.preparation import prepared
-from sdpbb.problem.table import ADVICE, TABLES, PointTable, Roles, checked_names, names_by_index
+from sdpbb.problem.table import ADVICE, TABLES, PointTable, Roles, called
 from sdpbb.problem.textfile import (
     file_suffix,
     is_missing_word,
@@ -121,11 +121,10 @@ def _read_array(path: FilePath, reading: Reading) -> PointTable:
 
 
 def _read_columns(path: FilePath, reading: Reading) -> PointTable:
-    """Return the points of a file of Parquet or Feather."""
+    """Return the points of a file of Parquet."""
     columns, n_index = read_columns(path)
     with naming_file(path):
-        table = table_of_frame(columns, reading, n_index, f"{shown_path(path)}: ")
-    return replace(table, row_names=table.shown_names)
+        return table_of_frame(columns, reading, n_index, f"{shown_path(path)}: ")
 
 
 def _check_no_columns(path: FilePath, reading: Reading) -> None:
@@ -156,12 +155,6 @@ class _Layout:
     n: int | None = None
     k: int | None = None
 
-    def called(self, column: int) -> str:
-        """Return the number of a column, and its name in parentheses if it has one."""
-        name = self.names[column] if self.names else ""
-        has_name = name not in ("", str(column + 1))
-        return f"column {column + 1}" + (f" ({shown(name)})" if has_name else "")
-
 
 def _read_text(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a workbook, CSV, or text with a first line `n d k`."""
@@ -184,19 +177,11 @@ def _read_text(path: FilePath, reading: Reading) -> PointTable:
         known = (row[at] for _, row in sample for at in takewhile(len(row).__gt__, features))
         decimal = reading.decimal or _decimal_of(chain.from_iterable(map(str.split, known)))
         points, lines, texts = _numbers(layout, rows, decimal)
-    roles, names = layout.roles, layout.names
-    return PointTable(
-        points,
-        layout.k,
-        None if roles.index is None else _names_of_rows(layout, texts[roles.index], reading),
-        feature_names=tuple(names[at] for at in features) if names else (),
-        index_name="" if roles.index is None else names[roles.index],
-        known_classes=None if roles.classes is None else texts[roles.classes],
-        categories={names[at]: texts[at] for at in roles.categories},
-        separator=table.separator or "",
-        encoding=table.encoding,
-        lines=lines,
-    )
+    columns, where = layout.names, f"{shown_path(path)}: "
+    with naming_file(path):
+        read = PointTable.of_columns(points, columns, layout.roles, texts, reading, where)
+    read = read.called(separator=table.separator or "", encoding=table.encoding)
+    return replace(read, k=layout.k, lines=lines)
 
 
 def _of_counts(path: FilePath, first: Row, reading: Reading) -> _Layout:
@@ -320,23 +305,9 @@ def _number(layout: _Layout, line: int, column: int, field: str, decimal: str) -
     if is_missing_word(field):
         return math.nan
     raise InstanceError(
-        f"{shown_path(layout.path)}:{line}: {layout.called(column)} is {shown(field)}; expected a "
-        f"finite number{ADVICE if layout.names else ''}"
+        f"{shown_path(layout.path)}:{line}: {called(layout.names, column)} is {shown(field)}; "
+        f"expected a finite number{ADVICE if layout.names else ''}"
     )
-
-
-def _names_of_rows(
-    layout: _Layout, labels: Sequence[str], reading: Reading
-) -> tuple[str, ...] | None:
-    """Return the names of the rows from the fields of a column; None where they are numbered."""
-    column, name = layout.roles.index or 0, shown_path(layout.path)
-    values = [label or None for label in labels]
-    if reading.index_column is not None:
-        checked_names(values, f"{name}: index_column = {layout.names[column]!r}")
-        return tuple(labels)
-    # The first column of a spreadsheet may be empty.
-    says = f"{name}: {layout.called(column)} is an index"
-    return tuple(labels) if any(labels) and names_by_index(values, says) else None
 
 
 POINT_READERS: dict[str, PointReader] = {
