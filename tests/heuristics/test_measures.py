@@ -37,23 +37,20 @@ def test_a_sample_is_drawn_from_many_points():
     assert sampled == pytest.approx(silhouette(points, labels), abs=0.03)
 
 
-@pytest.mark.parametrize("measure", [adjusted_rand_index, normalised_mutual_information])
-def test_what_is_no_pair_of_clusterings_is_refused(measure):
-    for truth, labels, message in [
-        ([0, 1], [0], "1 labels, but 2 true ones"),
-        ([0.5], [0], "truth: expected a one-dimensional array of integers"),
-        ([0], [[0]], "labels: expected a one-dimensional array of integers"),
-        (np.empty(0, int), np.empty(0, int), "truth: expected at least one label"),
-    ]:
-        with pytest.raises(InstanceError, match=f"^{message}$"):
-            measure(truth, labels)
-
-
-def test_what_has_no_silhouette_is_refused():
-    with pytest.raises(InstanceError, match=r"^3 labels for 2 points$"):
-        silhouette([[0.0], [1.0]], [0, 1, 1])
-    with pytest.raises(InstanceError, match=r"^points: an array of shape"):
-        silhouette([0.0, 1.0], [0, 1])
+@pytest.mark.parametrize(
+    ("measure", "one", "other", "message"),
+    [
+        (adjusted_rand_index, [0, 1], [0], "1 labels, but 2 true ones"),
+        (adjusted_rand_index, [0.5], [0], "truth: expected a one-dimensional array of integers"),
+        (normalised_mutual_information, [0], [[0]], "labels: expected a one-dimensional array"),
+        (normalised_mutual_information, [], [], "truth: expected"),
+        (silhouette, [[0.0], [1.0]], [0, 1, 1], "3 labels for 2 points"),
+        (silhouette, [0.0, 1.0], [0, 1], "points: an array of shape"),
+    ],
+)
+def test_what_is_no_pair_of_clusterings_is_refused(measure, one, other, message):
+    with pytest.raises(InstanceError, match=f"^{message}"):
+        measure(one, other)
     with pytest.raises(ParameterError, match=r"^sample = 1: expected"):
         silhouette([[0.0], [1.0]], [0, 1], sample=1)
 
