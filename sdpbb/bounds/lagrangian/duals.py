@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.lagrangian.reach import effective_dimension
+from sdpbb.bounds.sdp.first_duals import clustering_prices
 from sdpbb.checker.pricing import Lagrangian
-from sdpbb.problem import Contraction
+from sdpbb.problem import Contraction, Partition
 from sdpbb.runtime.archive import stored
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -107,69 +109,25 @@ def is_proof_of_infeasibility(prices: NDArray[np.float64], least: float, k: int)
     return sum(map(int, prices.tolist())) + k * int(least) > 0
 
 
-@dataclass(frozen=True, eq=False)
-class KnownClustering:
-    """Known clustering of weighted points, and the prices that it suggests.
+# Of its price in its cluster, what a block is worth at least: one cluster of nearly all blocks
+# beside many of one has a sigma that none but the first is worth.
+_LEAST = 0.1
 
-    centres : (k, p) means of the clusters
-    prices : (m,) of a point: between the squared distances from the own centre and from the nearest
-        other one, such that all clusters are worth `surplus` more than they cost
-    surplus : as much as half the way to the next centre allows in each cluster
-    cost : without the scatter inside blocks
-    radius : of the smallest cluster that has any; inf if none has
+
+def first_duals(
+    points: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.intp]
+) -> DualValues:
+    """Return prices of points, and of a cluster, that suit a clustering.
+
+    They are those of `sdpbb.bounds.sdp.first_duals` at another sigma: what one cluster more would
+    save, as costs in d dimensions are in proportion to k^(-2 / d). Each cluster costs what its
+    points are worth less sigma then, but for the cutoffs.
+
+    points, weights, labels : (m, r), (m,) > 0, (m,)
     """
-
-    centres: NDArray[np.float64]
-    prices: NDArray[np.float64]
-    surplus: float
-    cost: float
-    radius: float
-
-    @classmethod
-    def of(
-        cls, points: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.intp]
-    ) -> KnownClustering:
-        """Return the clustering that labels (m,) are, without empty clusters.
-
-        points, weights : (m, p), (m,) > 0
-        """
-        centres, totals = means_of(points, weights, labels)
-        own, half = np.empty(len(points)), np.full(len(points), np.inf)
-        for label, centre in enumerate(centres):
-            squares, inside = ((points - centre) ** 2).sum(axis=1), labels == label
-            own[inside] = squares[inside]
-            half[~inside] = np.minimum(half[~inside], squares[~inside])
-        half = np.maximum((half - own) / 2.0, 0.0) if len(centres) > 1 else np.zeros(len(points))
-        surplus = float(np.bincount(labels, weights * half).min())
-        prices = own + _equal_surpluses(half, weights, labels, surplus)
-        costs = np.bincount(labels, own * weights)
-        radii = np.sqrt(costs / totals)
-        radius = float(radii[radii > 0.0].min(initial=math.inf))
-        return cls(centres, prices, surplus, float(costs.sum()), radius)
-
-
-def means_of(
-    points: NDArray[np.float64], weights: NDArray[np.float64], group: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the means (g, p) and weights (g,) of groups of points."""
-    total = np.bincount(group, weights).astype(np.float64)
-    sums = np.column_stack([np.bincount(group, weights * column) for column in points.T])
-    return sums / total[:, None], total
-
-
-def _equal_surpluses(
-    half: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.intp], total: float
-) -> NDArray[np.float64]:
-    """Return surpluses (m,) up to `half`, level in each cluster, that add up to a total there."""
-    surplus = np.empty(len(half))
-    for label in np.unique(labels):
-        inside = labels == label
-        low, high = 0.0, float(half[inside].max())
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            if weights[inside] @ np.minimum(half[inside], middle) < total:
-                low = middle
-            else:
-                high = middle
-        surplus[inside] = np.minimum(half[inside], high)
-    return surplus
+    partition = Partition(labels)
+    labels, centres = partition.labels, partition.means(points, weights)
+    cost = float(weights @ ((points - centres[labels]) ** 2).sum(axis=1))
+    sigma = 2.0 * cost / (max(1.0, effective_dimension(points, weights)) * len(centres))
+    inside, elsewhere = clustering_prices(points, weights, labels, centres, sigma)
+    return DualValues(np.maximum(np.minimum(inside, elsewhere), _LEAST * inside), sigma)

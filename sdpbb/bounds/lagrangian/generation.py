@@ -12,22 +12,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound, scatter_bound
 from sdpbb.bounds.lagrangian.columns import Columns, allowed, merged
 from sdpbb.bounds.lagrangian.duals import (
     DualValues,
+    first_duals,
     inherited_prices,
     is_proof_of_infeasibility,
     lagrangian_bound,
-    means_of,
     whole_prices,
 )
 from sdpbb.bounds.lagrangian.masters import MasterProgramme, MasterSolution, Phase
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
 from sdpbb.bounds.lagrangian.masters.simplex import Master
-from sdpbb.bounds.lagrangian.reach import effective_dimension
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
@@ -327,43 +325,13 @@ def begun_master(
     if columns is not None:
         pool, n_known = pool + columns, covering_prefix(columns, contraction.k)
     if centre is None and columns is not None and n_known:
-        centre = _first_duals(contraction, columns.select(np.arange(n_known)))
+        labels, e = columns.members[:n_known].argmax(axis=0), contraction.weights
+        of_points = first_duals(contraction.means, e, labels)
+        centre = DualValues(contraction.scatter + e * of_points.prices, of_points.sigma)
     if contraction.is_monotone and n_known and contraction.n_blocks >= INTERIOR_FROM:
         assert centre is not None
         return InteriorMaster.begin(contraction, pool, centre)
     return Master.begin(contraction, pool, None if centre is None else centre.prices)
-
-
-# Of its price in its cluster, what a block is worth at least: one cluster of nearly all blocks
-# beside many of one has a sigma that none but the first is worth.
-_LEAST = 0.1
-
-
-def _first_duals(contraction: Contraction, clusters: Columns) -> DualValues:
-    """Return dual values that suit a clustering: prices (m,), and the price sigma of a cluster.
-
-    With w_c points in cluster c and its mean m_c, a point of block i is worth
-
-        y_i = ||c_i - m_c||^2 + sigma / w_c,    at most ||c_i - m_d||^2 - sigma / w_d
-
-    for other clusters d, what it is worth there (see `sdpbb.bounds.sdp.first_duals`). Each
-    cluster costs what its blocks are worth less sigma then, but for these cutoffs. sigma is what
-    one cluster more would save, as costs in d dimensions are in proportion to k^(-2 / d).
-
-    clusters : a partition of the blocks
-    """
-    e, c = contraction.weights, contraction.means
-    labels = clusters.members.argmax(axis=0)
-    centres, weights = means_of(c, e, labels)
-    squares = cdist(c, centres, "sqeuclidean")
-    own = clusters.members.T
-    cost = float(e @ squares[own])
-    sigma = 2.0 * cost / (max(1.0, effective_dimension(c, e)) * len(clusters))
-    inside = squares[own] + sigma / weights[labels]
-    squares -= sigma / weights
-    squares[own] = np.inf
-    worth = np.maximum(np.minimum(inside, squares.min(axis=1)), _LEAST * inside)
-    return DualValues(contraction.scatter + e * worth, sigma)
 
 
 def covering_prefix(columns: Columns, k: int) -> int:

@@ -70,17 +70,35 @@ def _point_prices(
     weights: NDArray[np.float64], means: NDArray[np.float64], labels: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Return the price y (m,) of a point of each block, in squared units of the data."""
-    weight = np.bincount(labels, weights)
-    centres = np.zeros((len(weight), means.shape[1]))
+    centres = np.zeros((int(labels.max()) + 1, means.shape[1]))
     np.add.at(centres, labels, weights[:, None] * means)
-    centres /= weight[:, None]
+    centres /= np.bincount(labels, weights)[:, None]
     cluster_price = PRICE * _largest_scatter(weights, means - centres[labels], labels)
-    distances = np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in centres])
-    own = (np.arange(len(labels)), labels)
-    prices = distances[own] + cluster_price / weight[labels]
-    elsewhere = distances - cluster_price / weight
-    elsewhere[own] = np.inf
-    return np.asarray(np.minimum(prices, elsewhere.min(axis=1)))
+    inside, elsewhere = clustering_prices(means, weights, labels, centres, cluster_price)
+    return np.minimum(inside, elsewhere)
+
+
+def clustering_prices(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    centres: NDArray[np.float64],
+    cluster_price: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what each point is worth to its own cluster, and the least to another one, (m,).
+
+    points, weights, labels : (m, r), (m,), (m,) of a clustering, from 0 on
+    centres : (k, r) its means
+    cluster_price : mu, in the units of `points` squared
+    """
+    shares = cluster_price / np.bincount(labels, weights)
+    inside, elsewhere = np.empty(len(points)), np.full(len(points), np.inf)
+    for label, centre in enumerate(centres):
+        squares, is_own = ((points - centre) ** 2).sum(axis=1), labels == label
+        inside[is_own] = squares[is_own] + shares[label]
+        squares[is_own] = np.inf
+        np.minimum(elsewhere, squares - shares[label], out=elsewhere)
+    return inside, elsewhere
 
 
 def _largest_scatter(

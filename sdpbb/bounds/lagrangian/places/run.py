@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound, scatter_bound
-from sdpbb.bounds.lagrangian.duals import KnownClustering, inherited_prices, means_of
+from sdpbb.bounds.lagrangian.duals import first_duals, inherited_prices
 from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
 from sdpbb.checker.pricing import Lagrangian
-from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
@@ -146,11 +146,16 @@ class PlaceRun(Attached):
         labels : (m,) of a clustering of the blocks, without empty clusters
         """
         problem = PlaceProblem.of(contraction)
-        known = KnownClustering.of(problem.points, problem.weights, labels)
-        if not (known.cost > 0.0 and math.isfinite(known.radius)):
+        points, weights = problem.points, problem.weights
+        partition = Partition(labels)  # which numbers the clusters anew
+        labels, centres = partition.labels, partition.means(points, weights)
+        costs = np.bincount(labels, weights * ((points - centres[labels]) ** 2).sum(axis=1))
+        radii = np.sqrt(costs / np.bincount(labels, weights))
+        if not radii.any():
             return None
-        bound = scatter_bound(contraction)
-        run = cls(known.prices, known.centres, known.cost, known.radius, bound, labels=labels)
+        prices, radius = first_duals(points, weights, labels).prices, radii[radii > 0.0].min()
+        bound, cost = scatter_bound(contraction), float(costs.sum())
+        run = cls(prices, centres, cost, float(radius), bound, labels=labels)
         return run.attach(contraction)
 
     @classmethod
@@ -238,8 +243,7 @@ class PlaceRun(Attached):
         points, weights = self._problem.points, self._problem.weights
         n_cells = max(PLACES, PLACES_EACH * self._problem.k)
         cell = cells_of(points, weights, labels, n_cells, time_left)
-        centres, means = (means_of(points, weights, of)[0] for of in (labels, cell))
-        return np.vstack([centres, means])
+        return np.vstack([Partition(of).means(points, weights) for of in (labels, cell)])
 
     def _prove(
         self,
