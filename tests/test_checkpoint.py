@@ -28,7 +28,7 @@ from sdpbb.runtime.files import shown_path
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
 from sdpbb.search.result import SolutionStatus
-from sdpbb.search.tree import Search, Tolerances, Tree
+from sdpbb.search.tree import Tolerances, Tree
 from tests.trees import HASTY, SMALL
 
 TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
@@ -52,7 +52,7 @@ def test_a_run_without_a_tree(tmp_path):
     proof = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
     write_checkpoint(tmp_path / "run", RunState(TINY, HASTY, 2.5, proof))
     read = read_checkpoint(tmp_path / "run")
-    assert (read.seconds, read.infeasibility, read.search) == (2.5, proof, None)
+    assert (read.seconds, read.infeasibility, read.tree) == (2.5, proof, None)
     assert read.instance.name == "tiny"
     assert not read.instance.points.flags.writeable
 
@@ -91,11 +91,11 @@ def events():
 @pytest.fixture
 def save(clock, events):
     file = CheckpointWriter("run", RunState(TINY, HASTY), lambda: clock.now, events.append)
-    search = Search(Tree(Node(), Tolerances(0.0)))
+    tree = Tree(Node(), Tolerances(0.0))
 
     def save(seconds=0.0, finished=False):
         clock.now += seconds
-        (file.ended if finished else file.round_ended)(search)
+        (file.ended if finished else file.round_ended)(tree)
 
     return save
 
@@ -252,5 +252,5 @@ def test_other_values_and_arrays_of_objects_are_no_checkpoint(tmp_path, item, ar
 def test_what_a_checkpoint_cannot_hold_leaves_the_file(good):
     before = good.read_bytes()
     with pytest.raises(TypeError, match="an archive cannot hold"):
-        write_checkpoint(good, RunState(TINY, HASTY, search=object()))
+        write_checkpoint(good, RunState(TINY, HASTY, tree=object()))
     assert good.read_bytes() == before

@@ -86,7 +86,7 @@ def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
     result = solve(SMALL, asked, observer, checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
     assert result.statistics.n_nodes > 0
-    assert read_checkpoint(path).search.statistics.n_nodes == result.statistics.n_nodes
+    assert read_checkpoint(path).tree.statistics.n_nodes == result.statistics.n_nodes
 
 
 def test_memory_is_measured_once_a_second():
@@ -235,12 +235,11 @@ def test_without_a_bound_an_interrupt_is_told_as_one(monkeypatch):
 def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
     rng = np.random.default_rng(0)
     parameters = SolverParameters(bounding=bounding, workers=8)
-    asked = bounding_method(bounding)
     for n, k in ((700, 3), (700, 200)):
         contraction = contract(Instance(rng.normal(size=(n, 2)), k))
         for free in (0.0, 200.0, 400.0, 600.0, 1000.0, 3000.0, 1e6):
             monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda free=free: free)
-            plan = memory_plan(parameters, asked, contraction, is_resumed=False)
+            plan = memory_plan(parameters, contraction, is_resumed=False)
             if plan.is_without_bound:
                 continue
             taken = WORKER + (1.0 + SENT) * bounding_method(plan.parameters.bounding).mebibytes(
@@ -250,15 +249,15 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
         assert plan.parameters == parameters
         # What has started with one bounding continues with it, or with none.
         monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 370.0)
-        resumed = memory_plan(parameters, asked, contraction, is_resumed=True)
+        resumed = memory_plan(parameters, contraction, is_resumed=True)
         assert resumed.parameters.bounding == bounding
 
 
 def test_no_more_workers_begin_than_fit_the_memory(monkeypatch, pools):
     monkeypatch.setattr(
         "sdpbb.run.run.memory_plan",
-        lambda parameters, *_, is_resumed, is_local: MemoryPlan(
-            replace(parameters, workers=2), 1.0, 1.0
+        lambda parameters, *_: MemoryPlan(
+            replace(parameters, workers=2), 1.0, MemoryShort(60, 1.0, 1.0, "hybrid", 2)
         ),
     )
     told = []

@@ -112,7 +112,7 @@ def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     result = solve(LARGE, parameters, after_a_slice, interrupt, path)
     n_times = 0
     while result.termination is Termination.INTERRUPTED:
-        (root,) = read_checkpoint(path).search.tree.__getstate__()["nodes"]
+        (root,) = read_checkpoint(path).tree.__getstate__()["nodes"]
         assert root.state.bounding.admm.n_iterations == 20 * n_times
         interrupt = threading.Event()
         result = resume(path, after_a_slice, interrupt)
@@ -138,7 +138,7 @@ def test_another_checkpoint(path, tmp_path):
     before = path.read_bytes()
     resume(path, node_limit=7, checkpoint=tmp_path / "other")
     assert path.read_bytes() == before
-    assert read_checkpoint(tmp_path / "other").search.statistics.n_nodes == 7
+    assert read_checkpoint(tmp_path / "other").tree.statistics.n_nodes == 7
     with pytest.raises(ParameterError, match="exists already"):
         resume(path, node_limit=7, checkpoint=tmp_path / "other")
 
@@ -171,7 +171,7 @@ def test_a_failure_of_a_solver_leaves_a_checkpoint(path, monkeypatch):
         bound_by(patch, Broken)
         with pytest.raises(BackendFailure, match="no licence"):
             solve(SMALL, HASTY, checkpoint=path)
-    assert read_checkpoint(path).search.statistics.n_nodes == 5  # the last state, not the last due
+    assert read_checkpoint(path).tree.statistics.n_nodes == 5  # the last state, not the last due
     assert resume(path).objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
 
 

@@ -21,7 +21,7 @@ from sdpbb.runtime.files import FilePath, remove_leftovers, replacement, shown_p
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.reporting import Watch
-from sdpbb.search.tree import Search
+from sdpbb.search.tree import Tree
 
 # Seconds between two writes at least, and the part of the run that may be spent on them.
 INTERVAL, SHARE = 5.0, 0.05
@@ -37,7 +37,7 @@ class RunState:
     instance, parameters : of the run
     seconds : spent on it until it was last written
     infeasibility : the proof that there is no clustering, if contraction or colouring found it
-    search : None before it has begun
+    tree : of the search; None before it has begun
     proof : of all that the search has proven, if the run is certified
     subsets : of a root that is bounded by the sum of their bounds, and what is proven of them
     """
@@ -46,7 +46,7 @@ class RunState:
     parameters: SolverParameters
     seconds: float = 0.0
     infeasibility: Infeasibility | None = None
-    search: Search | None = None
+    tree: Tree | None = None
     proof: Proof | None = None
     subsets: SubsetBounds | None = None
 
@@ -150,11 +150,11 @@ class CheckpointWriter(Watch):
         if path is not None:
             remove_leftovers(path)
 
-    def round_ended(self, search: Search) -> None:
+    def round_ended(self, tree: Tree) -> None:
         if time.perf_counter() >= self._due:
             self.write(finished=False)
 
-    def ended(self, search: Search) -> None:
+    def ended(self, tree: Tree) -> None:
         self.write()
 
     def write(self, finished: bool = True) -> None:

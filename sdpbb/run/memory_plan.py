@@ -25,30 +25,22 @@ class MemoryPlan:
     """Bounding and workers of a run that fit the memory.
 
     parameters : as asked for, but with a bounding and a number of workers that fit
-    needed, available : MiB that bounding a node as asked for would take, and that there are, LITTLE
-        at least where so little is needed
-    is_without_bound : whether no bound fits
+    available : MiB that there are; LITTLE at least where so little is needed
+    short : what is done otherwise than asked; None for nothing
     """
 
     parameters: SolverParameters
-    needed: float
     available: float
-    is_without_bound: bool = False
+    short: MemoryShort | None = None
 
-    def event(self, n_blocks: int) -> MemoryShort:
-        """Return the event that tells of it."""
-        return MemoryShort(
-            n_blocks=n_blocks,
-            needed=self.needed,
-            available=self.available,
-            bounding=None if self.is_without_bound else self.parameters.bounding,
-            workers=self.parameters.workers,
-        )
+    @property
+    def is_without_bound(self) -> bool:
+        """True if no bound fits."""
+        return self.short is not None and self.short.bounding is None
 
 
 def memory_plan(
     parameters: SolverParameters,
-    asked: BoundingMethod[Any],
     contraction: Contraction,
     is_resumed: bool,
     is_local: bool = True,
@@ -58,30 +50,32 @@ def memory_plan(
     There are fewer workers before another bounding, then a lighter bounding where one is good for
     the contraction, and no bound but the scatter inside blocks if nothing else fits.
 
-    asked : the bounding method that the parameters ask for
     is_local : whether the workers share the memory of this machine
     is_resumed : whether nodes have started with the bounding asked for, so that no other can go on
     """
+    asked = bounding_method(parameters.bounding, parameters.sdp)
     needed = _needed_mebibytes(asked, contraction)
     if needed <= LITTLE:  # it takes small runs longer to find out what there is
-        return MemoryPlan(parameters, needed, LITTLE)
+        return MemoryPlan(parameters, LITTLE)
     available = free_mebibytes()
     if math.isfinite(parameters.memory_limit):
         available = min(available, parameters.memory_limit - resident_mebibytes())
-    candidates = [(parameters, asked)]
-    lighter = None if is_resumed else asked.lighter(contraction)
-    if lighter is not None:
-        other = replace(parameters, bounding=cast(Bounding, lighter))
-        candidates.append((other, bounding_method(lighter, other.sdp)))
-    for candidate, bounding in candidates:
+    names = [parameters.bounding]
+    if not is_resumed and (lighter := asked.lighter(contraction)) is not None:
+        names.append(cast(Bounding, lighter))
+    n_blocks, workers = contraction.n_blocks, parameters.workers
+    for name in names:
+        bounding = bounding_method(name, parameters.sdp)
         taken = _needed_mebibytes(bounding, contraction)
-        if taken <= max(available, LITTLE):
-            works_locally = contraction.n_blocks <= bounding.most_blocks_here
-            if not works_locally and is_local:  # no more workers than fit
-                most = max(1, int(available / taken))
-                candidate = replace(candidate, workers=min(candidate.workers, most))
-            return MemoryPlan(candidate, needed, available)
-    return MemoryPlan(parameters, needed, available, is_without_bound=True)
+        if taken > max(available, LITTLE):
+            continue
+        if is_local and n_blocks > bounding.most_blocks_here:  # no more workers than fit
+            workers = min(workers, max(1, int(available / taken)))
+        fitting = replace(parameters, bounding=name, workers=workers)
+        short = MemoryShort(n_blocks, needed, available, name, workers)
+        return MemoryPlan(fitting, available, None if fitting == parameters else short)
+    short = MemoryShort(n_blocks, needed, available, None, workers)
+    return MemoryPlan(parameters, available, short)
 
 
 def _needed_mebibytes(bounding: BoundingMethod[Any], contraction: Contraction) -> float:

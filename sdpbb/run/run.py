@@ -35,7 +35,7 @@ from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
 from sdpbb.run.kernels import compile_all
-from sdpbb.run.memory_plan import MemoryPlan, memory_plan
+from sdpbb.run.memory_plan import memory_plan
 from sdpbb.run.report import ignored_by_subsets, memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.executors.given import workers_beyond
@@ -67,11 +67,10 @@ from sdpbb.search.result import (
     bound_below,
     relative_gap,
 )
-from sdpbb.search.tree import Search, Tolerances, Tree
+from sdpbb.search.tree import Tolerances, Tree
 from sdpbb.search.workforce import Workforce
 
 if TYPE_CHECKING:
-    from sdpbb.problem.statements import Conflict
     from sdpbb.run.certificates.writer import CertificateOrder
 
 # Seconds between two measurements of the memory.
@@ -132,16 +131,14 @@ class Run:
                     given,
                     on_death=lambda reason: observer(WorkerCrashed(reason)),
                 )
-                self._begin()
                 result = self._solve()
             observer(Finished(result))
             self._write_certificate(result)
         return result
 
-    def _begin(self) -> None:
-        """Begin to count the time, and take up the state."""
-        state, parameters = self.state, self.state.parameters
-        self._joined = join_equal_points(state.instance)
+    def _solve(self) -> Result:
+        """Contract, begin a search with a first clustering, raise its bound as far as it goes."""
+        state, instance, parameters = self.state, self.state.instance, self.state.parameters
         self._limits = limits = Limits(
             time_limit=parameters.time_limit,
             node_limit=parameters.node_limit,
@@ -155,40 +152,36 @@ class Run:
         self._writer = CheckpointWriter(
             self.checkpoint, state, lambda: limits.seconds, self.observer
         )
-        self._is_resumed = state.search is not None
-        self._shortage: MemoryShort | None = None  # what the memory did not allow
-
-    def _solve(self) -> Result:
-        """Contract, begin a search with a first clustering, raise its bound as far as it goes."""
-        state, instance, joined = self.state, self.state.instance, self._joined
-        contraction = contract(joined)
+        self._is_resumed = state.tree is not None
+        self._short: MemoryShort | None = None  # what the memory did not allow
+        self._joined = join_equal_points(instance)
+        contraction = contract(self._joined)
         n_blocks, n_pairs = 0, 0
         if isinstance(contraction, Contraction):
             n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
-        n_equal = len(joined.must_link) - len(instance.must_link)
+        n_equal = len(self._joined.must_link) - len(instance.must_link)
         self.observer(Started(instance, n_blocks, n_pairs, n_equal, self.resumed))
         if isinstance(contraction, Infeasibility):
-            state.infeasibility, state.search = contraction, None
-        elif state.search is None and state.infeasibility is None:
+            state.infeasibility, state.tree = contraction, None
+        elif state.tree is None and state.infeasibility is None:
             self._begin_search(contraction)
         if state.infeasibility is not None and state.proof is not None:
             state.proof.nodes[0].is_infeasible = True
         reached = None
-        if state.search is None:
+        if state.tree is None:
             self._writer.write()
+            if state.infeasibility is None:
+                reached = limits.urgent() or Termination.TIME_LIMIT
         else:
             assert isinstance(contraction, Contraction)
             try:
                 with self._workforce:
-                    reached = self._raise_bound(contraction)
+                    reached = self._raise_bound(contraction, state.tree)
             except BackendFailure:
                 # A task or an executor failed. The tree is consistent, so it is saved.
                 self._writer.write()
                 raise
-        if state.search is None and state.infeasibility is None:
-            reached = self._limits.urgent() or Termination.TIME_LIMIT
-        seconds, notes = self._limits.seconds, tuple(self._notes())
-        return concluded(state, reached, seconds, n_blocks, notes)
+        return concluded(state, reached, limits.seconds, n_blocks, tuple(self._notes()))
 
     def _begin_search(self, contraction: Contraction) -> None:
         """Begin the search from a first clustering, or a colouring without one.
@@ -207,40 +200,47 @@ class Run:
                 return
             labels, source = contraction.lift(found), "colouring"
         root = Node(block_of=contraction.block_of, known_labels=labels)
-        tree = Tree(root, Tolerances(state.parameters.gap))
+        state.tree = Tree(root, Tolerances(state.parameters.gap))
         # It is the first incumbent if it satisfies the constraints on clusters, too.
         if contraction.keeps(labels[contraction.representatives]):
-            tree.offer(labels, Partition(labels).cost(state.instance), source)
-        state.search = Search(tree)
+            state.tree.offer(labels, Partition(labels).cost(state.instance), source)
 
-    def _raise_bound(self, contraction: Contraction) -> Termination | None:
+    def _raise_bound(self, contraction: Contraction, tree: Tree) -> Termination | None:
         """Raise the bound by subsets where that pays, then by branch and bound.
 
         Return the limit that was reached, or None.
         """
-        parameters, tree = self.state.parameters, self._search.tree
-        self._reporter = Reporter(self.observer, self._limits)
-        asked = bounding_method(parameters.bounding, parameters.sdp)
-        plan = memory_plan(
-            parameters,
-            asked,
-            contraction,
-            is_resumed=self._is_resumed,
-            is_local=not self._workforce.is_given,
-        )
-        if self._begins_with_subsets(contraction, asked, plan):
-            reached = self._bound_subsets(contraction, asked, plan)
+        state, asked, workforce = self.state, self.state.parameters, self._workforce
+        reporter = Reporter(self.observer, self._limits)
+        shared = self._limits, workforce, reporter, self._writer, state.proof
+        bounding = bounding_method(asked.bounding, asked.sdp)
+        plan = memory_plan(asked, contraction, self._is_resumed, not workforce.is_given)
+        no_bound = plan.is_without_bound
+        if self._begins_with_subsets(contraction, tree, bounding, no_bound):
+            from sdpbb.run.decomposition.run import Decomposition  # seldom needed
+
+            # The scatter inside blocks, all that is asked for of the root, is worth no large
+            # matrix.
+            fits = contraction.n_blocks <= asked.decomposition.largest
+            context = self._context(bounding, no_bound, fits)
+            of_subsets = bounding_method(asked.bounding, asked.sdp, PRICING_SLICES)
+            more = contraction, state, of_subsets, plan.available
+            reached = Decomposition(tree, context, *shared, *more).bound()
             if reached is not None or not tree.n_open:
                 return reached
-        return self._search_tree(contraction.n_blocks, plan)
-
-    @property
-    def _search(self) -> Search:
-        assert self.state.search is not None
-        return self.state.search
+        if plan.short is not None and tree.n_open:
+            self._short = plan.short
+            self.observer(plan.short)
+            state.parameters = plan.parameters
+            workforce.allow_workers(plan.parameters.workers)
+        bounding = bounding_method(state.parameters.bounding, state.parameters.sdp)
+        # Without a bound, no step takes long.
+        workforce.begin_tree(not no_bound and contraction.n_blocks > bounding.most_blocks_here)
+        context = self._context(bounding, no_bound, not no_bound)
+        return branch_and_bound(Evaluations(tree, context, *shared))
 
     def _begins_with_subsets(
-        self, contraction: Contraction, asked: BoundingMethod[Any], plan: MemoryPlan
+        self, contraction: Contraction, tree: Tree, asked: BoundingMethod[Any], no_bound: bool
     ) -> bool:
         """Return whether the root's first bound is the sum of the bounds of subsets.
 
@@ -248,67 +248,15 @@ class Run:
         or does not fit the memory.
 
         asked : the bounding method of the parameters
+        no_bound : whether the memory holds no bound of all blocks
         """
-        parameters, tree = self.state.parameters, self._search.tree
+        parameters = self.state.parameters
         if tree.has_begun or not tree.n_open:
             return False
         if parameters.bounding != "hybrid":
             return parameters.bounding == "decomposition"
-        if plan.is_without_bound:
-            return True
         is_large = parameters.decomposition.is_large(contraction.n_blocks, contraction.has_limits)
-        return is_large and not asked.is_quick(contraction)
-
-    def _bound_subsets(
-        self, contraction: Contraction, asked: BoundingMethod[Any], plan: MemoryPlan
-    ) -> Termination | None:
-        """Raise the bound of the root by subsets; return the limit that was reached.
-
-        None if the search has ended, or the root is to be bounded as a whole.
-        """
-        from sdpbb.run.decomposition.root import Root  # seldom needed
-        from sdpbb.run.decomposition.run import Decomposition
-
-        parameters = self.state.parameters
-        # The scatter inside blocks, all that is asked for of the root, is worth no large matrix.
-        fits = contraction.n_blocks <= parameters.decomposition.largest
-        root = Root(
-            self._search,
-            contraction,
-            self._context(asked, plan.is_without_bound, fits),
-            self._limits,
-            self.state.proof,
-            self._reporter,
-            (self._reporter, self._writer),
-        )
-        root.begin()
-        of_subsets = bounding_method(parameters.bounding, parameters.sdp, PRICING_SLICES)
-        decomposition = Decomposition(root, self.state, of_subsets, self._workforce, plan.available)
-        # A resumed run may have been cut short in this before.
-        root.look_for_clusterings()
-        if self.state.subsets is None:
-            root.raise_by_places(plan.available)
-        return root.end(decomposition.bound())
-
-    def _search_tree(self, n_blocks: int, plan: MemoryPlan) -> Termination | None:
-        """Bound the root as a whole, and branch; return the limit that was reached, or None."""
-        is_short = plan.parameters != self.state.parameters or plan.is_without_bound
-        if is_short and self._search.tree.n_open:
-            self._shortage = plan.event(n_blocks)
-            self.observer(self._shortage)
-            self.state.parameters = plan.parameters
-            self._workforce.allow_workers(plan.parameters.workers)
-        parameters = self.state.parameters
-        bounding = bounding_method(parameters.bounding, parameters.sdp)
-        # Without a bound, no step takes long.
-        long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
-        self._workforce.begin_tree(long_steps)
-        context = self._context(bounding, plan.is_without_bound, not plan.is_without_bound)
-        evaluations = Evaluations(
-            self._search, context, self._limits, self._workforce, self._reporter
-        )
-        proofs = [] if self.state.proof is None else [self.state.proof]
-        return branch_and_bound(evaluations, *proofs, self._reporter, self._writer)
+        return no_bound or (is_large and not asked.is_quick(contraction))
 
     def _context(
         self, bounding: BoundingMethod[Any], is_without_bound: bool, fits: bool
@@ -326,7 +274,7 @@ class Run:
             instance=self._joined,
             bounding=bounding,
             heuristic=IncumbentSearch(),
-            tolerances=self._search.tree.tolerances,
+            tolerances=Tolerances(parameters.gap),
             seed=parameters.seed,
             milp_solver=parameters.search.milp_solver,
             fixing=parameters.search.fixing,
@@ -337,10 +285,10 @@ class Run:
     def _notes(self) -> Iterator[str]:
         """Yield notes on deviations from the request."""
         state = self.state
-        if state.subsets is not None and state.search and state.search.statistics.n_subsets:
+        if state.subsets is not None and state.tree and state.tree.statistics.n_subsets:
             yield from ignored_by_subsets(state.instance)
-        if self._shortage is not None:
-            yield memory_shortage(self._shortage)
+        if self._short is not None:
+            yield memory_shortage(self._short)
 
     def _write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""
@@ -373,8 +321,8 @@ def concluded(
         If an integer programming solver was wrong, or fails: a clustering contradicts the proof
         that there is none.
     """
-    search, proof = state.search, state.infeasibility
-    counted = Statistics() if search is None else search.statistics
+    tree, proof = state.tree, state.infeasibility
+    counted = Statistics() if tree is None else tree.statistics
     common: dict[str, Any] = {
         "statistics": replace(counted, wall_seconds=seconds, n_blocks=n_blocks),
         "parameters": state.parameters.to_dict(),
@@ -382,38 +330,36 @@ def concluded(
         "k": state.instance.k,
         "origin": state.instance.origin,
     }
-    if search is not None and search.tree.is_exhausted:
+    if tree is not None and tree.is_exhausted:
         proof = Infeasibility(InfeasibilityKind.EXHAUSTED, n_nodes=counted.n_nodes)
     if proof is not None:
         seconds_left = state.parameters.time_limit - seconds
         return Result(**_infeasible(proof, state.instance, seconds_left), **common)
-    if search is None or search.tree.labels is None:
+    if tree is None or tree.labels is None:
         assert limit is not None  # nothing is closed without a clustering
-        lower = 0.0 if search is None else search.tree.lower
+        lower = 0.0 if tree is None else tree.lower
         unknown = SolutionStatus.UNKNOWN
         return Result(unknown, limit, None, None, lower, None, notes=notes, **common)
-    return Result(**_found(search.tree, limit, state), notes=notes, **common)
+    return Result(**_found(tree, limit, state), notes=notes, **common)
 
 
 def _infeasible(proof: Infeasibility, instance: Instance, seconds_left: float) -> dict[str, Any]:
-    """Return what is proven if there is no clustering, with conflicting constraints if found."""
-    return {
-        "status": SolutionStatus.INFEASIBLE,
-        "termination": Termination.PROVEN_INFEASIBLE,
-        **dict.fromkeys(("partition", "objective", "gap", "lower_bound")),
-        "infeasibility": replace(proof, rows=tuple(instance.origin.rows(proof.points))),
-        "conflict": _conflict(proof, instance, seconds_left),
-    }
+    """Return what is proven if there is no clustering.
 
-
-def _conflict(proof: Infeasibility, instance: Instance, seconds_left: float) -> Conflict | None:
-    """Return constraints that are infeasible together, if they are found in a few seconds."""
+    Constraints that are infeasible together are part of it, if they are found in a few seconds.
+    """
     from sdpbb.run.explanation import diagnose  # seldom needed
 
     found = diagnose(instance, min(EXPLANATION, max(LEAST_EXPLANATION, seconds_left)))
     if found.is_feasible:
         raise BackendFailure(f"{proof}: contradicted by a clustering that has been found")
-    return found.conflict
+    return {
+        "status": SolutionStatus.INFEASIBLE,
+        "termination": Termination.PROVEN_INFEASIBLE,
+        **dict.fromkeys(("partition", "objective", "gap", "lower_bound")),
+        "infeasibility": replace(proof, rows=tuple(instance.origin.rows(proof.points))),
+        "conflict": found.conflict,
+    }
 
 
 def _found(tree: Tree, limit: Termination | None, state: RunState) -> dict[str, Any]:

@@ -237,8 +237,8 @@ def resume(
         check_executor(executor, parameters)
         resumed = Resumed(
             path=os.fspath(path),
-            n_nodes=0 if saved.search is None else saved.search.statistics.n_nodes,
-            n_open=0 if saved.search is None else saved.search.tree.n_open,
+            n_nodes=0 if saved.tree is None else saved.tree.statistics.n_nodes,
+            n_open=0 if saved.tree is None else saved.tree.n_open,
             seconds=saved.seconds,
         )
         state = replace(saved, parameters=parameters)

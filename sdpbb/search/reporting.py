@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from sdpbb.search.events import Event, Observer, Progress
+from sdpbb.search.events import Observer, Progress
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
-from sdpbb.search.tree import Search
+from sdpbb.search.tree import Tree
 
 # Seconds from one report to the next at most; and until the first one, or one of a new clustering,
 # of which heuristics find many within a moment.
@@ -18,7 +18,7 @@ class Watch:
     """Base class of search callbacks; each does nothing."""
 
     def evaluated(
-        self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
+        self, tree: Tree, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
         """Be told that the result of a node's evaluation has been taken into the search.
 
@@ -26,10 +26,10 @@ class Watch:
         `result.pair` share a cluster, and the one in which they do not.
         """
 
-    def round_ended(self, search: Search) -> None:
+    def round_ended(self, tree: Tree) -> None:
         """Be told that all results that have come back have been taken."""
 
-    def ended(self, search: Search) -> None:
+    def ended(self, tree: Tree) -> None:
         """Be told that the search has ended; nodes that are not finished are open."""
 
 
@@ -41,47 +41,43 @@ class Reporter(Watch):
     """
 
     def __init__(self, observer: Observer, limits: Limits) -> None:
-        self._observer = observer
+        self.observer = observer
         self._limits = limits
         self._began_at = limits.seconds
         self._reported_at: float | None = None
         self._upper = math.inf  # the cost of the incumbent that was reported last
         self._n_cuts = 0  # of the node evaluated last
 
-    def tell(self, event: Event) -> None:
-        """Tell the observer of something else."""
-        self._observer(event)
-
-    def began(self, search: Search) -> None:
+    def began(self, tree: Tree) -> None:
         """Report that the search begins, or continues from where it was left."""
         # A clustering that the user has given is news.
-        if search.tree.source == "start" and not search.statistics.n_nodes:
-            self._report(search)
-        self._upper = search.tree.upper
+        if tree.source == "start" and not tree.statistics.n_nodes:
+            self._report(tree)
+        self._upper = tree.upper
 
-    def stepped(self, search: Search) -> None:
+    def stepped(self, tree: Tree) -> None:
         """Report progress of an evaluation in this process, or a clustering that it has found.
 
         It does so after a while without a report.
         """
-        is_new = self._reported_at is None or search.tree.upper < self._upper
+        is_new = self._reported_at is None or tree.upper < self._upper
         if self._seconds_of_silence >= (SOON if is_new else SILENCE):
-            self._report(search)
+            self._report(tree)
 
     def evaluated(
-        self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
+        self, tree: Tree, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
         self._n_cuts = result.n_cuts
-        self._report(search)
+        self._report(tree)
 
-    def round_ended(self, search: Search) -> None:
-        for event in search.tree.take_news():
-            self._observer(event)
-        self.stepped(search)
+    def round_ended(self, tree: Tree) -> None:
+        for event in tree.take_news():
+            self.observer(event)
+        self.stepped(tree)
 
-    def ended(self, search: Search) -> None:
-        for event in (*search.tree.take_news(), *search.tree.open_nodes()):
-            self._observer(event)
+    def ended(self, tree: Tree) -> None:
+        for event in (*tree.take_news(), *tree.open_nodes()):
+            self.observer(event)
 
     @property
     def _seconds_of_silence(self) -> float:
@@ -89,13 +85,13 @@ class Reporter(Watch):
         last = self._began_at if self._reported_at is None else self._reported_at
         return self._limits.seconds - last
 
-    def _report(self, search: Search) -> None:
-        tree, seconds = search.tree, self._limits.seconds
+    def _report(self, tree: Tree) -> None:
+        seconds = self._limits.seconds
         self._reported_at = seconds
-        self._observer(
+        self.observer(
             Progress(
                 seconds=seconds,
-                n_nodes=search.statistics.n_nodes,
+                n_nodes=tree.statistics.n_nodes,
                 n_open=tree.n_open,
                 lower=tree.lower,
                 upper=tree.upper,

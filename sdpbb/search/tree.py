@@ -1,4 +1,4 @@
-"""Search tree: open nodes, incumbent, global bound, tolerance of the gap; counters of a search."""
+"""Search tree: open nodes, incumbent, global bound, tolerance of the gap, statistics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class Tolerances:
 @stored
 @dataclass(init=False, eq=False)
 class Tree:
-    """Search tree, and the bound that it proves for the whole instance.
+    """State of a search: its tree, and the bound that this proves for the whole instance.
 
     Every clustering is in a node that is open, running, closed or abandoned; so the least of these
     nodes' bounds is a bound for all. Closed and abandoned nodes count with the bounds that they
@@ -66,6 +66,7 @@ class Tree:
     closed : the least bound of the nodes that are finished
     abandoned : bounds of those that were given up
     n_created : nodes so far, which are numbered from 0
+    statistics : of the search so far
     """
 
     tolerances: Tolerances
@@ -75,11 +76,13 @@ class Tree:
     closed: float
     abandoned: tuple[float, ...]
     n_created: int
+    statistics: Statistics
 
     def __init__(self, root: Node, tolerances: Tolerances) -> None:
         self.tolerances = tolerances
         self.upper, self.labels, self.source = math.inf, None, ""
         self.closed, self.abandoned, self.n_created = math.inf, (), 0
+        self.statistics = Statistics()
         self._open_all((root,))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -183,10 +186,20 @@ class Tree:
         """Return a running node, with all that is known about it."""
         return self._running[number]
 
-    def apply(self, number: int, result: NodeResult) -> Pair | None:
+    def apply(self, number: int, result: NodeResult, seconds: float = 0.0) -> Pair | None:
         """Apply the result of an evaluation; return the pair to branch on, or None.
 
-        The clustering is taken if it improves the incumbent, and the bound may close the node."""
+        The clustering is taken if it improves the incumbent, and the bound may close the node.
+
+        seconds : of the run until now
+        """
+        self.count(n_iterations=result.n_iterations, n_fixed=len(result.fixings))
+        pair = self._apply(number, result)
+        if result.status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
+            self._count_node(number, seconds)
+        return pair
+
+    def _apply(self, number: int, result: NodeResult) -> Pair | None:
         self.offer(result.labels, result.cost, result.source)
         node = advanced(self._running[number], result)
         assert node.lower >= self._running[number].lower
@@ -209,6 +222,28 @@ class Tree:
         del self._running[number]
         self.closed = min(self.closed, lower)
         self._news.append(_finished_event(number, lower))
+
+    def count(self, **more: int) -> None:
+        """Add to counters of the statistics."""
+        sums = {name: getattr(self.statistics, name) + number for name, number in more.items()}
+        self.statistics = replace(self.statistics, **sums)
+
+    def _count_node(self, number: int, seconds: float) -> None:
+        """Count a node, whose evaluation has ended; of the root, keep the figures."""
+        self.count(n_nodes=1)
+        if number == 0:
+            self.statistics = replace(
+                self.statistics,
+                root_lower_bound=None if self.is_exhausted else self.lower,
+                root_gap=None if self.labels is None else self.gap,
+                root_seconds=seconds,
+            )
+
+    def lose(self, number: int, seconds: float) -> None:
+        """Give up a running node, which has ended two workers."""
+        self.abandon(number, NodeEnd.LOST)
+        self.count(n_lost=1)
+        self._count_node(number, seconds)
 
     def abandon(self, number: int, end: NodeEnd) -> None:
         """Give up a running node that is not closed: its bound counts as it is from now on."""
@@ -300,47 +335,3 @@ def child(node: Node, pair: Pair, together: bool) -> Node:
         cannot_link=node.cannot_link if together else (*node.cannot_link, pair),
         state=None,
     )
-
-
-@stored
-@dataclass
-class Search:
-    """State of a search, as a checkpoint holds it."""
-
-    tree: Tree
-    statistics: Statistics = field(default_factory=Statistics)
-
-    def apply(self, number: int, result: NodeResult, seconds: float) -> Pair | None:
-        """Apply the result of an evaluation to the tree; return the pair to branch on, or None.
-
-        seconds : of the run until now
-        """
-        self.count(n_iterations=result.n_iterations, n_fixed=len(result.fixings))
-        pair = self.tree.apply(number, result)
-        if result.status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
-            self._count(number, seconds)
-        return pair
-
-    def lose(self, number: int, seconds: float) -> None:
-        """Give up a running node, which has ended two workers."""
-        self.tree.abandon(number, NodeEnd.LOST)
-        self.count(n_lost=1)
-        self._count(number, seconds)
-
-    def count(self, **more: int) -> None:
-        """Add to counters of the statistics."""
-        known = self.statistics
-        sums = {name: getattr(known, name) + number for name, number in more.items()}
-        self.statistics = replace(known, **sums)
-
-    def _count(self, number: int, seconds: float) -> None:
-        """Count a node, whose evaluation has ended; of the root, keep the figures."""
-        self.count(n_nodes=1)
-        if number == 0:
-            tree = self.tree
-            self.statistics = replace(
-                self.statistics,
-                root_lower_bound=None if tree.is_exhausted else tree.lower,
-                root_gap=None if tree.labels is None else tree.gap,
-                root_seconds=seconds,
-            )

@@ -152,8 +152,8 @@ def begun(folder: Path) -> None:
 def assert_whole(folder: Path, truth: float) -> None:
     """Every file that has its name says the truth, and all of it."""
     saved = read_checkpoint(folder / "run")
-    if saved.search is not None:
-        assert saved.search.tree.lower <= truth * (1 + 1e-9)
+    if saved.tree is not None:
+        assert saved.tree.lower <= truth * (1 + 1e-9)
     labels, result, proof = (folder / name for name in OUTPUTS[1:])
     if labels.exists():
         found = read_labels(labels, SMALLER.n_points)

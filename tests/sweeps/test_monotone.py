@@ -19,7 +19,7 @@ from sdpbb.run.checkpoint import RunState
 from sdpbb.run.run import concluded
 from sdpbb.search.node import Node, NodeResult, NodeStatus
 from sdpbb.search.result import bound_below
-from sdpbb.search.tree import Search, Tolerances, Tree
+from sdpbb.search.tree import Tolerances, Tree
 from tests.any_instance import any_instance, drawn_instance
 from tests.enumeration import optimum
 from tests.examples import examples
@@ -144,4 +144,4 @@ def test_a_search_whose_nodes_are_all_above_the_incumbent_has_no_result():
     tree.apply(tree.select().number, bounded)
     assert tree.is_closed
     with pytest.raises(AssertionError, match="above the cost"):
-        concluded(RunState(instance, EXACT, search=Search(tree)), None, 0.0, 6)
+        concluded(RunState(instance, EXACT, tree=tree), None, 0.0, 6)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.runtime.archive import stored
 from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.reporting import Watch
-from sdpbb.search.tree import Search
+from sdpbb.search.tree import Tree
 
 if TYPE_CHECKING:  # a run without a certificate does without them
     from sdpbb.bounds.certified import FixingProof
@@ -109,7 +109,7 @@ class Proof(Watch):
         return proven[0]
 
     def evaluated(
-        self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
+        self, tree: Tree, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
         node = self.nodes[number]
         node.record(result)

@@ -11,7 +11,6 @@ that of the whole. Constraints across subsets are dropped. Where S has k blocks 
 can always be split, at no cost, so that "k or fewer" and "exactly k" have the same optimum.
 
 - `subsets`: tree of subsets, each the union of its halves, and what is proven; `dealing` makes it
-- `root`: the root that is raised, and the bound by prices and places that comes before
 - `bounding`: the instance of a subset, and its bounding as a search of one node, in slices
-- `run`: level by level, whose subsets are tasks; those to bound next, and whether they fit
+- `run`: prices and places, then level by level, whose subsets are tasks; the subsets to bound next
 """

@@ -21,7 +21,7 @@ from sdpbb.search.events import NodeEnd
 from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node
 from sdpbb.search.result import Statistics
-from sdpbb.search.tree import Search, Tolerances, Tree
+from sdpbb.search.tree import Tolerances, Tree
 
 # Accuracy of the bound of a subset, as a share of the loss of the decomposition itself: larger
 # subsets, which lose less, come next.
@@ -96,24 +96,30 @@ def _inside(
 class Subset:
     """Subset as a search of one node, as far as it has come.
 
+    number : of the subset in the tree of subsets
     context : of the evaluation of the node, whose tolerance depends on the best clustering
     given : cost of the restriction of the best clustering of the whole, inf for none
     loss : share of its cost that this clustering loses when it is restricted to the subsets
     gap : of the run
-    search : its statistics are those of the last slice
+    tree : of the node, with the statistics of the last slice
     proof : of what is proven of the subset, if the run is certified
+    seconds : that its slices have taken until the present one, which began at `began`
     """
 
+    number: int
     context: EvaluationContext
     given: float
     loss: float
     gap: float
-    search: Search
+    tree: Tree
     proof: SubsetProof | None = None
+    seconds: float = 0.0
+    began: float = 0.0
 
     @classmethod
     def of(
         cls,
+        number: int,
         instance: Instance,
         labels: NDArray[np.intp] | None,
         bounding: BoundingMethod[Any],
@@ -148,15 +154,15 @@ class Subset:
             is_without_bound=False,
             heuristic_iterations=HEURISTIC_ITERATIONS,
         )
-        search = Search(Tree(node, whole.tolerances))
-        subset = cls(context, given, loss, whole.tolerances.gap, search, proof)
-        search.tree.upper, search.tree.tolerances = given, subset.tolerances(given)
+        tree = Tree(node, whole.tolerances)
+        subset = cls(number, context, given, loss, whole.tolerances.gap, tree, proof)
+        tree.upper, tree.tolerances = given, subset.tolerances(given)
         return subset
 
     @property
     def lower(self) -> float:
         """Bound proven for the subset; inf if no clustering keeps its constraints."""
-        return self.search.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
+        return self.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
 
     def tolerances(self, upper: float) -> Tolerances:
         """Return how near it is bounded if the best clustering known of it costs so much.
@@ -174,8 +180,8 @@ def bound_subset(subset: Subset, budget: Budget) -> Subset:
     It begins with a clustering of its own: how much that saves says how near to bound it, and each
     better one says so anew.
     """
-    budget, search, proof = budget.begin(), subset.search, subset.proof
-    tree, search.statistics = search.tree, Statistics()
+    budget, tree, proof = budget.begin(), subset.tree, subset.proof
+    tree.statistics = Statistics()
     if proof is not None:  # others may hold the one that is given
         (known,) = proof.proof.nodes
         proof = replace(proof, proof=Proof([replace(known, steps=list(known.steps))]))
@@ -186,7 +192,7 @@ def bound_subset(subset: Subset, budget: Budget) -> Subset:
         if proof is not None:
             proof.proof.nodes[0].record(result)
         tree.tolerances = subset.tolerances(min(tree.upper, result.cost))
-        if search.apply(0, result, 0.0) is not None:
+        if tree.apply(0, result) is not None:
             tree.abandon(0, NodeEnd.UNPROVEN)  # a larger subset tells more than its two children
         if budget.is_over():
             break

@@ -1,16 +1,17 @@
-"""Run of a decomposition: level by level, as far as time and memory allow."""
+"""Run of a decomposition: prices and places, then subsets by levels, raise the root's bound."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundingMethod, matrices_mebibytes
+from sdpbb.bounds.bound import BoundingMethod, ProvenBound, matrices_mebibytes
+from sdpbb.bounds.lagrangian.reach import has_places, place_mebibytes
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contract
 from sdpbb.problem.equal_points import equal_points, join_equal_points
@@ -18,15 +19,22 @@ from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.run.checkpoint import RunState
 from sdpbb.run.decomposition.bounding import Subset, bound_subset, restricted, rows_of
 from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.root import Root
 from sdpbb.run.decomposition.subsets import SubsetBounds, restricted_costs
 from sdpbb.runtime.executors.scheduler import Task
+from sdpbb.runtime.time_left import at_most
+from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, evaluate
 from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
 from sdpbb.search.limits import Budget
-from sdpbb.search.loop import LONGEST_SLICE, TaskRounds
+from sdpbb.search.loop import LONGEST_SLICE, TaskRounds, reason_for_open_nodes
+from sdpbb.search.node import Node, NodeResult, NodeStatus
 from sdpbb.search.result import Termination
-from sdpbb.search.workforce import Workforce
 
+# Of the time that is left to a run, the part that heuristics may take before the first bound; up to
+# so many seconds, it is what they have in any run.
+FIRST_SHARE, FIRST_SECONDS = 0.1, 5.0
+# Minimum blocks for a bound by prices and places: the other bounds prove smaller instances in
+# seconds. And the share of the remaining time for it.
+MIN_BLOCKS, PLACES_SHARE = 1000, 0.5
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
 # Seconds of a subset grow like this power of its number of blocks.
@@ -53,98 +61,156 @@ SLICE_SHARE = 0.5
 BETWEEN_SUMS = 0.25
 
 
-@dataclass
-class _Running:
-    """Subset that is being bounded.
-
-    seconds : that its slices have taken until the present one, which began at `began`
-    """
-
-    number: int
-    subset: Subset
-    seconds: float = 0.0
-    began: float = 0.0
-
-
+@dataclass(eq=False)
 class Decomposition(TaskRounds):
     """Decomposition of a root: bounds of subsets, level by level, each a source of tasks.
 
-    A task is a slice of time in which a subset is bounded.
+    A task is a slice of time in which a subset is bounded. The tree has not begun.
+
+    contraction : of the root
+    run : state of the run, whose subsets are set. The points of its instance are dealt out before
+        equal ones are joined, as they are in the root: heavy points are then shared among subsets
+    bounding : of the subsets
+    free_mebibytes : memory for all subsets that are bounded at the same time
     """
 
-    def __init__(
-        self,
-        root: Root,
-        run: RunState,
-        bounding: BoundingMethod[Any],
-        workforce: Workforce,
-        free_mebibytes: float,
-    ) -> None:
-        """Contract what is dealt out, and start the workers, which takes seconds.
+    contraction: Contraction
+    run: RunState
+    bounding: BoundingMethod[Any]
+    free_mebibytes: float
 
-        Parameters
-        ----------
-        root : is raised
-        run : state of the run, whose subsets are set. The points of its instance are dealt out
-            before equal ones are joined, as they are in that of the root: what is heavy is then
-            shared among subsets
-        bounding : of the subsets
-        workforce : of the run
-        free_mebibytes : memory for all subsets that are bounded at the same time
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes = self.run.parameters.decomposition
+        is_joined = self.context.instance is not self.run.instance
+        dealt = contract(self.run.instance) if is_joined else self.contraction
+        assert isinstance(dealt, Contraction)  # as that of the root is one
+        self._dealt, self._is_certified = dealt, self.context.keeps_evidence
+        # Blocks of the smallest subsets, about; and the depth of their tree, 0 if there are none.
+        self._smallest = max(sizes.smallest, sizes.per_cluster * self.run.instance.k)
+        self._depth = max(0, round(math.log2(dealt.n_blocks / self._smallest)))
+        self._todo: deque[int] = deque()
+        self._ready: deque[Subset] = deque()
+
+    def bound(self) -> Termination | None:
+        """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
+
+        Return why the search ends before the tree is closed. None if it is closed, or if the root
+        is to be bounded as a whole: anew, with heuristics, and components that are moved.
 
         Raises
         ------
         ParameterError
             If no certificate can hold what would be proven.
         """
-        super().__init__(root.limits, workforce)
-        self._root, self._run, self._bounding = root, run, bounding
-        self._free_mebibytes = free_mebibytes
-        sizes, is_joined = run.parameters.decomposition, root.context.instance is not run.instance
-        dealt = contract(run.instance) if is_joined else root.contraction
-        assert isinstance(dealt, Contraction)  # as that of the root is one
-        self._dealt, self._is_certified = dealt, root.context.keeps_evidence
-        # Blocks of the smallest subsets, about; and the depth of their tree, 0 if there are none.
-        self._smallest = max(sizes.smallest, sizes.per_cluster * run.instance.k)
-        self._depth = max(0, round(math.log2(dealt.n_blocks / self._smallest)))
-        self._todo: deque[int] = deque()
-        self._ready: deque[_Running] = deque()
+        tree = self.tree
+        self.reporter.began(tree)
+        tree.select()
+        self._start_workers()
+        # A resumed run may have been cut short in this before.
+        self._look_for_clusterings()
+        if self.run.subsets is None:
+            self._raise_by_places()
+        limit = self._bound_levels() or self.limits.urgent()
+        is_open = tree.n_open > 0
+        if is_open:
+            tree.apply(0, NodeResult(NodeStatus.UNFINISHED, self._root.lower))
+        if limit is not None or not is_open:
+            for watch in self.watches:
+                watch.ended(tree)
+        return limit if is_open else reason_for_open_nodes(tree)
+
+    def _start_workers(self) -> None:
+        """Start the workers, which takes seconds, if there are subsets."""
         if self._depth == 0:
             return
         size = self._evidence_mebibytes(self._smallest)
-        if run.subsets is None and size > LARGEST_FILE:
+        if self.run.subsets is None and size > LARGEST_FILE:
             raise ParameterError(
                 f"certificate = ...: not possible, as the proof takes {size:,.0f} MiB, and a "
                 f"certificate holds {LARGEST_FILE:,.0f}"
             )
-        if workforce.has_several_workers:
-            workforce.start_workers()
+        if self.workforce.has_several_workers:
+            self.workforce.start_workers()
 
-    def bound(self) -> Termination | None:
-        """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
+    @property
+    def _root(self) -> Node:
+        return self.tree.running(0)
 
-        Return the limit. The best clustering that is known says how blocks are dealt out.
+    def _look_for_clusterings(self) -> None:
+        """Run the heuristics, for a part of the time."""
+        left = self.seconds_left
+        seconds = max(FIRST_SHARE * left, min(BEFORE_SHARE * left, FIRST_SECONDS))
+        budget = Budget(
+            until_end=seconds, cancelled=self.is_cancelled, found=self.take, bounds=False
+        )
+        context = replace(self.context, is_without_bound=True)
+        self._apply(evaluate(replace(self._root, state=None), self.tree.upper, context, budget))
+
+    def _raise_by_places(self) -> None:
+        """Raise the bound by prices and places, if it has few dimensions and many blocks."""
+        contraction, tree = self.contraction, self.tree
+        # The bound comes without the evidence of a node, which certified runs keep.
+        if tree.labels is None or not tree.n_open or self._is_certified:
+            return
+        if contraction.n_blocks < MIN_BLOCKS or not has_places(contraction):
+            return
+        if place_mebibytes(contraction.n_blocks) > self.free_mebibytes:
+            return
+        # Few runs come here, and the compiler is slow to import.
+        from sdpbb.bounds.lagrangian.places.run import PlaceRun
+
+        labels = tree.labels[contraction.representatives].astype(np.intp)
+        time_left = at_most(self._time_left, PLACES_SHARE * self.seconds_left)
+        run = PlaceRun.begin(contraction, labels)
+        while run is not None and tree.n_open:
+            progress = run.advance(tree.tolerances.cutoff(tree.upper), time_left)
+            self._raise_to(progress.bound.value)
+            if progress.stalled or progress.is_cut:
+                return
+
+    def _time_left(self) -> float:
+        return 0.0 if self.is_cancelled() else self.seconds_left
+
+    def _raise_to(self, bound: float) -> None:
+        """Raise the root's bound, if that is lower."""
+        proven = ProvenBound(bound)
+        if proven > self._root.lower:
+            self._apply(NodeResult(NodeStatus.UNFINISHED, proven))
+
+    def _apply(self, result: NodeResult) -> None:
+        """Take a result of the root, and report it."""
+        self.tree.apply(0, result, self.seconds)
+        for watch in self.watches:
+            watch.evaluated(self.tree, 0, result, None)
+        if self.tree.n_open:
+            self.tree.select()
+
+    def _bound_levels(self) -> Termination | None:
+        """Bound subsets, level by level; return the limit that was reached, or None.
+
+        The best clustering that is known says how blocks are dealt out.
         """
-        root = self._root
-        if self._run.subsets is None:
-            self._run.subsets = self._dealt_out()
-        if self._run.subsets is None:
+        tree = self.tree
+        if self.run.subsets is None:
+            self.run.subsets = self._dealt_out()
+        if self.run.subsets is None:
             return None
         bounds = self._bounds
         if bounds.is_infeasible:  # known when the run was left
-            root.take(bounds)
-        while root.is_open and bounds.level > 0:
+            self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
+        while tree.n_open and bounds.level > 0:
             limit = self._bound_level()
             if limit is not None:
                 return limit
-            if root.is_open:
+            if tree.n_open:
                 self._go_up()
-        nothing_fits = root.is_open and root.context.is_without_bound
+        nothing_fits = tree.n_open and self.context.is_without_bound
         return Termination.MEMORY_LIMIT if nothing_fits else None
 
     def _dealt_out(self) -> SubsetBounds | None:
         """Deal the blocks out; return the subsets, with nothing proven; None if there are none."""
-        has_ended = not self._root.is_open or self._root.limits.urgent() is not None
+        has_ended = not self.tree.n_open or self.limits.urgent() is not None
         if has_ended or self._depth == 0 or not self._holds_evidence(self._smallest):
             return None
         most_linked = max(1, int(LINKED * self._smallest))
@@ -153,47 +219,51 @@ class Decomposition(TaskRounds):
 
     @property
     def _bounds(self) -> SubsetBounds:
-        assert self._run.subsets is not None
-        return self._run.subsets
+        assert self.run.subsets is not None
+        return self.run.subsets
 
     @property
     def _labels(self) -> NDArray[np.intp]:
         """Labels of the blocks that are dealt out, of the best clustering known."""
-        return self._root.labels[self._dealt.representatives]
+        labels = self.tree.labels
+        labels = self._root.known_labels if labels is None else labels
+        assert labels is not None
+        return labels[self._dealt.representatives]
 
     def _bound_level(self) -> Termination | None:
         """Bound the subsets of a level, or close the root on the way; return the limit reached."""
-        root, bounds, reporter = self._root, self._bounds, self._root.reporter
+        tree, bounds, observer = self.tree, self._bounds, self.reporter.observer
         chosen = self._begin_level()
-        reporter.tell(chosen)
-        summed_at, is_over = self.seconds, False
+        observer(chosen)
+        summed_at = self.seconds
         for tasks in self.rounds():
-            for running, task in tasks:
-                self._take(running, task)
-            if not tasks:  # all workers are busy
-                self._prepare(self._workforce.n_at_once)
+            for subset, task in tasks:
+                self._take_slice(subset, task)
             if self.seconds >= summed_at + BETWEEN_SUMS and not bounds.is_infeasible:
                 summed_at = self.seconds
-                root.raise_to(bounds.total())
-            for watch in root.watches:
-                watch.round_ended(root.search)
-            is_over = bounds.is_infeasible or not root.is_open
-            if is_over:
+                self._raise_to(bounds.total())
+            for watch in self.watches:
+                watch.round_ended(tree)
+            if bounds.is_infeasible or not tree.n_open:
                 break
-        root.take(bounds)
-        if not bounds.is_infeasible:
-            n_bounded = chosen.n_subsets - len(bounds.todo(bounds.level))
-            done = chosen.n_subsets, n_bounded, chosen.n_blocks, chosen.seconds, self.seconds
-            reporter.tell(SubsetsBounded(*done, bounds.total()))
-        return None if is_over else self.limit
+        limit = None if bounds.is_infeasible or not tree.n_open else self.limit
+        if bounds.is_infeasible:
+            self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
+            return limit
+        if tree.n_open:
+            self._raise_to(bounds.total())
+        n_bounded = chosen.n_subsets - len(bounds.todo(bounds.level))
+        done = chosen.n_subsets, n_bounded, chosen.n_blocks, chosen.seconds, self.seconds
+        observer(SubsetsBounded(*done, bounds.total()))
+        return limit
 
     def _begin_level(self) -> SubsetsChosen:
         """Choose the workers of a level and the order of its subsets; return its event."""
-        bounds, workforce, labels = self._bounds, self._workforce, self._labels
+        bounds, workforce, labels = self._bounds, self.workforce, self._labels
         todo, tree = bounds.todo(bounds.level), bounds.tree
         largest = int(tree.n_blocks(bounds.level).max())
         chosen = SubsetsChosen(self.seconds, len(todo), largest)
-        workforce.choose_for_subsets(largest > self._bounding.most_blocks_here)
+        workforce.choose_for_subsets(largest > self.bounding.most_blocks_here)
         # Tasks at the same time, which the memory of this machine holds.
         shares_memory = not (workforce.works_here or workforce.is_given)
         self._most_tasks = max(1, self._n_that_fit(bounds.level)) if shares_memory else UNLIMITED
@@ -209,34 +279,27 @@ class Decomposition(TaskRounds):
         """Return a slice of the next subset; None if there is none, or memory holds no more."""
         if len(self._under_way) >= self._most_tasks:
             return None
-        self._prepare(1)
+        while self._todo and not self._ready:
+            number = self._todo.popleft()
+            subset = self._subset(number)
+            self._bounds.is_done[number] = subset is None
+            self._ready.extend([] if subset is None else [subset])
         if not self._ready:
             return None
-        running = self._ready.popleft()
-        running.began = self.seconds
-        self._under_way[running.number] = running
-        arguments = running.subset, self._budget(running)
-        return Task(running.number, bound_subset, arguments)
+        subset = replace(self._ready.popleft(), began=self.seconds)
+        self._under_way[subset.number] = subset
+        return Task(subset.number, bound_subset, (subset, self._budget(subset)))
 
-    def _prepare(self, count: int) -> None:
-        """Prepare subsets until some are ready to be bounded, if enough remain."""
-        while self._todo and len(self._ready) < count:
-            number = self._todo.popleft()
-            subset = self._subset(self._bounds.tree.blocks(number))
-            if subset is None:
-                self._bounds.is_done[number] = True
-            else:
-                self._ready.append(_Running(number, subset))
-
-    def _subset(self, blocks: NDArray[np.intp]) -> Subset | None:
+    def _subset(self, number: int) -> Subset | None:
         """Return a subset to bound; None if it has fewer than k blocks.
 
         "k clusters or fewer" is not "exactly k" then.
         """
-        if len(blocks) < self._run.instance.k:
+        blocks = self._bounds.tree.blocks(number)
+        if len(blocks) < self.run.instance.k:
             return None
-        rows, root = rows_of(self._dealt, blocks), self._root
-        stated = restricted(self._run.instance, rows)
+        rows = rows_of(self._dealt, blocks)
+        stated = restricted(self.run.instance, rows)
         instance = join_equal_points(stated)
         contraction = contract(instance)
         too_few = InfeasibilityKind.TOO_FEW_BLOCKS
@@ -245,46 +308,46 @@ class Decomposition(TaskRounds):
         proof = None
         if self._is_certified:
             proof = SubsetProof(rows.astype(np.int32), equal_points(stated))
-        labels = root.search.tree.labels
+        labels = self.tree.labels
         own = None if labels is None else labels[rows]
-        return Subset.of(instance, own, self._bounding, self._loss, root.context, proof)
+        return Subset.of(number, instance, own, self.bounding, self._loss, self.context, proof)
 
-    def _budget(self, running: _Running) -> Budget:
+    def _budget(self, subset: Subset) -> Budget:
         """Return the budget of the next slice of a subset."""
-        left, seconds = self._limits.time_limit - running.began, running.seconds
+        left, seconds = self.limits.time_limit - subset.began, subset.seconds
         slice_ = min(max(LONGEST_SLICE, SLICE_SHARE * seconds), self._most_seconds() - seconds)
-        cores = self._workforce.cores_of_a_task(len(self._under_way), self._most_tasks)
-        if not self._workforce.works_here:
+        cores = self.workforce.cores_of_a_task(len(self._under_way), self._most_tasks)
+        if not self.workforce.works_here:
             return Budget(slice_, left, cores=cores)
-        return Budget(slice_, left, self._root.is_cancelled, cores=cores)
+        return Budget(slice_, left, self.is_cancelled, cores=cores)
 
-    def _take(self, running: _Running, task: Task) -> None:
+    def _take_slice(self, subset: Subset, task: Task) -> None:
         """Take a slice of a subset, which is done with or has another one.
 
         A subset of which two workers have died is done with.
         """
-        search = self._root.search
+        tree = self.tree
         if task.is_lost:
-            search.count(n_lost_subsets=1)
-            self._finish(running)
-            self._root.reporter.tell(SubsetLost(len(self._bounds.tree.blocks(task.key))))
+            tree.count(n_lost_subsets=1)
+            self._finish(subset)
+            self.reporter.observer(SubsetLost(len(self._bounds.tree.blocks(subset.number))))
             return
-        running.subset = subset = task.value
-        running.seconds += self.seconds - running.began
-        search.count(n_iterations=subset.search.statistics.n_iterations)
-        self._bounds.raise_to(running.number, subset.lower, subset.proof)
+        found: Subset = task.value
+        subset = replace(found, seconds=subset.seconds + self.seconds - subset.began)
+        tree.count(n_iterations=subset.tree.statistics.n_iterations)
+        self._bounds.raise_to(subset.number, subset.lower, subset.proof)
         if subset.lower == math.inf:
             return
-        if not subset.search.tree.n_open or running.seconds >= self._most_seconds():
-            self._finish(running)
+        if not subset.tree.n_open or subset.seconds >= self._most_seconds():
+            self._finish(subset)
         else:
-            self._ready.appendleft(running)  # its next slice comes before other subsets
+            self._ready.appendleft(subset)  # its next slice comes before other subsets
 
-    def _finish(self, running: _Running) -> None:
+    def _finish(self, subset: Subset) -> None:
         """Be done with a subset."""
-        self._root.search.count(n_subsets=1)
-        self._bounds.is_done[running.number] = True
-        self._bounds.seconds[running.number] = running.seconds
+        self.tree.count(n_subsets=1)
+        self._bounds.is_done[subset.number] = True
+        self._bounds.seconds[subset.number] = subset.seconds
 
     def _most_seconds(self) -> float:
         """Return the seconds that a subset may take: not much longer than others."""
@@ -294,7 +357,7 @@ class Decomposition(TaskRounds):
     def _go_up(self) -> None:
         """Choose the next level."""
         bounds = self._bounds
-        level = next_level(bounds, self._root.seconds_left, self._workforce.n_at_once)
+        level = next_level(bounds, self.seconds_left, self.workforce.n_at_once)
         while level < bounds.level and not self._fits(level):
             level += 1
         # Where no larger subset fits, there is nothing left to do but the whole.
@@ -303,9 +366,9 @@ class Decomposition(TaskRounds):
     def _fits(self, level: int) -> bool:
         """Return whether the subsets of a level are neither too large nor take too much memory."""
         if level == 0:
-            return not self._root.context.is_without_bound
+            return not self.context.is_without_bound
         most = int(self._bounds.tree.n_blocks(level).max())
-        if most > self._run.parameters.decomposition.largest or not self._holds_evidence(most):
+        if most > self.run.parameters.decomposition.largest or not self._holds_evidence(most):
             return False
         return self._n_that_fit(level) > 0
 
@@ -313,18 +376,18 @@ class Decomposition(TaskRounds):
         """Return how many subsets of a level this machine's memory holds at the same time."""
         tree = self._bounds.tree
         blocks = tree.blocks((1 << level) + int(np.argmax(tree.n_blocks(level))))
-        if len(blocks) < self._run.instance.k:
+        if len(blocks) < self.run.instance.k:
             return UNLIMITED
-        largest = restricted(self._run.instance, rows_of(self._dealt, blocks))
+        largest = restricted(self.run.instance, rows_of(self._dealt, blocks))
         contraction = contract(join_equal_points(largest))
         if isinstance(contraction, Infeasibility):
             return UNLIMITED
         copies = matrices_mebibytes(COPIES, contraction.n_blocks)
-        return int(self._free_mebibytes / (self._bounding.mebibytes(contraction) + copies))
+        return int(self.free_mebibytes / (self.bounding.mebibytes(contraction) + copies))
 
     def _holds_evidence(self, most: int) -> bool:
         """Return whether the evidence of subsets of at most this many blocks fits the memory."""
-        largest = min(LARGEST_FILE, EVIDENCE * self._free_mebibytes)
+        largest = min(LARGEST_FILE, EVIDENCE * self.free_mebibytes)
         return not self._is_certified or self._evidence_mebibytes(most) <= largest
 
     def _evidence_mebibytes(self, most: int) -> float:
