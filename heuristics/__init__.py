@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from heuristics.assignment import Assignment as Assignment
     from heuristics.bckm import BCKM as BCKM
     from heuristics.best_of import BestOf as BestOf
-    from heuristics.cop_kmeans import COPKMeans as COPKMeans
     from heuristics.descent import HeuristicSolution as HeuristicSolution
+    from heuristics.incumbents import MultiStart as MultiStart
     from heuristics.ipc_kmeans import IPCKMeans as IPCKMeans
+    from heuristics.kmeans import COPKMeans as COPKMeans
     from heuristics.kmeans import KMeans as KMeans
     from heuristics.local_search import LocalSearch as LocalSearch
     from heuristics.measures import adjusted_rand_index as adjusted_rand_index
     from heuristics.measures import normalised_mutual_information as normalised_mutual_information
     from heuristics.measures import silhouette as silhouette
     from heuristics.method import Heuristic as Heuristic
-    from heuristics.multi_start import MultiStart as MultiStart
     from heuristics.parameters import HeuristicSchedule as HeuristicSchedule
     from heuristics.parameters import MultiStartParameters as MultiStartParameters
     from heuristics.penalised import BLPKM as BLPKM

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.descent import Descent
+from heuristics.incumbents import MultiStart, recombine
 from heuristics.method import Heuristic, RunClock, contract_and_colour
-from heuristics.multi_start import MultiStart, recombine
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import SearchResult, Stop
 from sdpbb.errors import BackendFailure

@@ -1,17 +1,25 @@
-"""k-means without constraints."""
+"""k-means without constraints, and COP-k-means, which goes from point to point."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
+from numpy.typing import NDArray
 
-from heuristics.alternating import kmeans
+from heuristics.alternating import ComesBack, StepVerdict, alternate, fill_empty_clusters, kmeans
+from heuristics.cluster_state import Neighbours, neighbour_lists
 from heuristics.method import Heuristic, RunClock, Soft, best_of_starts
-from heuristics.result import SearchResult
+from heuristics.result import SearchResult, Stop
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.problem import Contraction, Instance
+from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem.graph import distinct_edges
+from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.declaration import parameter
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import OutOfTime, check_time, chunks
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,3 +83,149 @@ def best_kmeans(
         return replace(found, cost=contraction.cost(found.found))
 
     return best_of_starts((start() for _ in range(n_starts)), clock)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class COPKMeans(Heuristic):
+    """k-means that keeps hard constraints point by point, or fails.
+
+    In random order, each point goes to the nearest centre at which no constraint with a point
+    assigned before it in this pass is violated; then the centres become the means of their points,
+    and the next pass begins, in the same order.
+
+    Where a point has no such centre the start has failed: assignments are never taken back. A run
+    whose starts have all failed proves nothing, unless the constraints are contradictory at sight
+    (`contract`), which is told as such.
+
+    The constraints are closed first, as in the source: must-linked points form blocks, and a
+    cannot-link between two points holds between all points of their blocks. The first point of a
+    block in the order then meets the cannot-links of all of them, and the others, must-linked to
+    it, can only follow; what is assigned in between keeps away from their cluster. So the block is
+    assigned as a whole where its first point comes, to the centre nearest to that point: each pass
+    ends as that over single points does. An empty cluster is filled after the pass by moving one
+    block.
+
+    Source: K. Wagstaff, C. Cardie, S. Rogers, S. Schroedl, Constrained k-means clustering with
+    background knowledge (2001), Table 1. Centres are those of k-means++ (PC-SOS-SDP, section 4.4).
+    """
+
+    name = "cop-kmeans"
+
+    n_starts: int = parameter(
+        1,
+        "Sets of initial centres, each with its own order of points. The cheapest clustering "
+        "found is the result.",
+        ge=1,
+    )
+    max_iterations: int = parameter(
+        100,
+        "Maximum passes of one start; its cheapest clustering counts.",
+        reason="Passes may not converge.",
+        ge=1,
+    )
+
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
+        contracted = contract(instance)
+        if isinstance(contracted, Infeasibility):
+            return contracted
+        # Without the cannot-links nothing is contracted but the must-link components.
+        pairs, weights = instance.must_link, instance.weights
+        blocks = contract(Instance(instance.points, instance.k, pairs, weights=weights))
+        assert isinstance(blocks, Contraction)  # with them there were k blocks, or more
+        edges = distinct_edges(blocks.block_of[instance.cannot_link])
+        apart, points = neighbour_lists(blocks.n_blocks, edges), unconstrained(instance)
+
+        def starts() -> Iterator[SearchResult]:
+            for _ in range(self.n_starts):
+                check_time(clock.time_left)
+                order = rng.permutation(instance.n_points)
+                centres = kmeans_plus_plus(points, rng, clock.time_left)
+                yield self._run(order, centres, points.means, blocks, apart, clock)
+
+        best = best_of_starts(starts(), clock)
+        if best.labels is None and clock.is_over:
+            raise OutOfTime
+        return best.lifted(blocks)
+
+    def _run(
+        self,
+        order: NDArray[np.intp],
+        centres: NDArray[np.float64],
+        rows: NDArray[np.float64],
+        blocks: Contraction,
+        apart: Neighbours,
+        clock: RunClock,
+    ) -> SearchResult:
+        """Make passes over the points (n, r) in the given order (n,), from centres (k, r).
+
+        They end when a clustering comes back or a pass meets a dead end; the cheapest one counts.
+
+        blocks, apart : must-linked points, and the cannot-links between these
+
+        Raises
+        ------
+        OutOfTime
+            If the time is over before the first pass has ended.
+        """
+        first = order[np.sort(np.unique(blocks.block_of[order], return_index=True)[1])]
+        rows, comes_back, time_left = np.ascontiguousarray(rows), ComesBack(), clock.time_left
+        met: list[tuple[float, NDArray[np.intp]]] = []
+
+        def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+            labels = np.full(blocks.n_blocks, -1, np.int64)
+            for start, end in chunks(blocks.n_blocks, at.size, time_left):
+                part = first[start:end]
+                if not _assign_in_order(part, blocks.block_of, rows, at, apart, labels):
+                    raise _DeadEnd
+            return fill_empty_clusters(blocks, labels, time_left)
+
+        def rule(labels: NDArray[np.intp]) -> StepVerdict:
+            met.append((blocks.cost(labels), labels))
+            return comes_back(labels)
+
+        most = self.max_iterations
+        try:
+            found = alternate(blocks, assign, centres, rule, most, time_left=time_left)
+        except _DeadEnd:
+            return SearchResult(None, Stop.DEAD_END, len(met) + 1)
+        cost, labels = min(met, key=itemgetter(0))
+        return SearchResult(labels, found.stop, found.n_iterations, cost=cost)
+
+
+class _DeadEnd(Exception):
+    """A point could not join any cluster."""
+
+
+@njit(cache=True, nogil=True)
+def _assign_in_order(
+    points: Integers,
+    block_of: Integers,
+    rows: Reals,
+    centres: Reals,
+    apart: Neighbours,
+    labels: Integers,
+) -> bool:
+    """Fill the labels of the blocks of these points; return False if one has no cluster left."""
+    starts, neighbours = apart.starts, apart.block
+    k, r = centres.shape
+    taken = np.full(k, -1, np.int64)  # the last step at which a neighbour was found in the cluster
+    for step in range(len(points)):
+        point, block = points[step], block_of[points[step]]
+        for q in range(starts[block], starts[block + 1]):
+            if labels[neighbours[q]] >= 0:
+                taken[labels[neighbours[q]]] = step
+        nearest, least = -1, np.inf
+        for c in range(k):
+            if taken[c] == step:
+                continue
+            distance = 0.0
+            for t in range(r):
+                distance += (rows[point, t] - centres[c, t]) ** 2
+            if distance < least:
+                nearest, least = c, distance
+        if nearest < 0:
+            return False
+        labels[block] = nearest
+    return True

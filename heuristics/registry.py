@@ -20,7 +20,7 @@ Class = TypeVar("Class", bound="type[Heuristic]")
 
 METHODS: dict[str, str | type[Heuristic]] = {
     "kmeans": "heuristics.kmeans:KMeans",
-    "cop-kmeans": "heuristics.cop_kmeans:COPKMeans",
+    "cop-kmeans": "heuristics.kmeans:COPKMeans",
     "ipc-kmeans": "heuristics.ipc_kmeans:IPCKMeans",
     "blpkm": "heuristics.penalised:BLPKM",
     "bh-kmeans": "heuristics.penalised:BHKMeans",

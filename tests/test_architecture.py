@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -109,6 +110,12 @@ def test_type_checkers_see_the_public_names_in_their_modules():
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     seen = {alias.name: node.module for node in imports for alias in node.names if alias.asname}
     assert seen == sdpbb._MODULES
+
+
+def test_no_module_states_the_version():
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert stated == sdpbb.__version__
+    assert [m for m, path in FILES.items() if f'"{stated}"' in path.read_text()] == []
 
 
 def test_every_room_is_in_the_picture():

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -238,6 +239,7 @@ def test_values_of_all_kinds_are_plain():
             "count": np.intp(3),
             "list": [np.inf, (1, sdpbb.SolutionStatus.OPTIMAL)],
             "array": np.eye(2),
+            "infinite": np.array([math.inf, 1.5]),
             "fields": Text("a"),
             "own": made("optimal").infeasibility,
         }
@@ -247,6 +249,7 @@ def test_values_of_all_kinds_are_plain():
         "count": 3,
         "list": [None, [1, "optimal"]],
         "array": [[1.0, 0.0], [0.0, 1.0]],
+        "infinite": [None, 1.5],
         "fields": {"text": "a", "style": "paragraph"},
         "own": None,
     }

@@ -1,7 +1,6 @@
 """The optimum does not depend on who evaluates the nodes, nor on what happens to them."""
 
 import os
-import random
 import sys
 import threading
 import time
@@ -77,40 +76,6 @@ def eventually(holds, seconds=60.0):
             return False
         time.sleep(0.05)
     return True
-
-
-@pytest.mark.alone
-@pytest.mark.slow
-def test_killed_workers_cost_no_node(at_once, pools):
-    """The killer waits until what the victim was at has been evaluated again."""
-    over, rng, deaths = threading.Event(), random.Random(0), []
-
-    def observe(event):
-        if isinstance(event, WorkerCrashed):
-            deaths.append(event)
-
-    def is_evaluated_again(n_before):
-        tasks = [task for pool in pools for task in [*pool._running.values(), *pool._suspects]]
-        return len(deaths) > n_before and not any(task.deaths for task in tasks)
-
-    def kill_now_and_then():
-        while not over.wait(1.0):
-            if workers := busy_workers():
-                n_before = len(deaths)
-                rng.choice(workers).kill()
-                eventually(lambda n=n_before: over.is_set() or is_evaluated_again(n))
-
-    killer = threading.Thread(target=kill_now_and_then)
-    killer.start()
-    try:
-        result = solve(LARGE, replace(LONG, workers=2), observe)
-    finally:
-        over.set()
-        killer.join()
-    assert len(deaths) >= 2
-    assert result.statistics.n_lost == 0
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(LARGE_OPTIMUM, rel=1e-4)
 
 
 @pytest.mark.alone

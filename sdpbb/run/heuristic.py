@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from heuristics.descent import Descent
 from heuristics.first_clustering import first_clustering
+from heuristics.incumbents import MultiStart
 from heuristics.method import Heuristic
-from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method as registered
 from heuristics.result import HeuristicResult

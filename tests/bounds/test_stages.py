@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from heuristics.multi_start import MultiStart
+from heuristics.incumbents import MultiStart
 from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.lagrangian.reach import Reach, is_for_places
 from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding, bounding_method

@@ -2,7 +2,7 @@
 several cores.
 
 What is proven is compared with costs in rational arithmetic, what the checker makes of the same
-dual values, other arms, and runs on two cores and with other bounds.
+dual values, other arms, and runs on two cores.
 """
 
 import copy
@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from heuristics import MultiStart
-from sdpbb import SolverParameters, solve, verify_certificate
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts import stars
@@ -29,7 +28,6 @@ from sdpbb.checker.kernel.evidence import FULL
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.runtime.cores import LARGE, using_cores
-from sdpbb.search.result import SolutionStatus
 from tests.any_instance import drawn_points, in_other_units, with_equal_points, with_far_groups
 from tests.contracts.test_numbers import CHANGES
 from tests.enumeration import ExactSquares
@@ -168,38 +166,3 @@ def test_bounds_of_large_roots(seed):
     cutoff = float(cost) * (1.0 + 1e-9)
     i, j = contraction.representatives[run.fixings(cutoff).apart].T
     assert (labels[i] != labels[j]).all() or Fraction(cutoff) <= cost
-
-
-@given(SEEDS)
-@examples(20, phases=PHASES)
-def test_runs_on_large_roots_do_not_contradict_each_other(tmp_path_factory, seed):
-    rng = np.random.default_rng(seed)
-    root = random_large_root(rng)
-    gap, path = float(rng.choice([1e-4, 1e-6])), tmp_path_factory.mktemp("run") / "proof"
-    one_node = SolverParameters(bounding="sdp", gap=gap, node_limit=1)
-    timed = SolverParameters(
-        bounding=str(rng.choice(["hybrid", "colgen"])), gap=gap, time_limit=10.0
-    )
-    results = [
-        solve(root.instance, one_node),
-        solve(root.instance, SolverParameters(bounding="sdp", gap=gap, node_limit=1, workers=2)),
-        solve(root.instance, timed, certificate=path),
-    ]
-    assert results[0].objective == results[1].objective
-    assert results[0].lower_bound == results[1].lower_bound
-    costs = [root.cost(root.labels)]
-    for result in results:
-        event(f"{result.parameters['bounding']}: {result.status.value}")
-        assert result.partition.is_feasible(root.instance)
-        cost = root.cost(result.partition.labels)
-        assert abs(Fraction(result.objective) - cost) <= Fraction(1e-9) * cost
-        costs.append(cost)
-    least = min(costs)
-    for result, cost in zip(results, costs[1:], strict=True):
-        assert Fraction(result.lower_bound) <= least * (1 + Fraction(1e-12))
-        assert result.lower_bound <= root.least * (1.0 + 1e-9)
-        if result.status is SolutionStatus.OPTIMAL:
-            assert cost - least <= cost * Fraction(gap + 1e-12)
-    verdict = verify_certificate(path, root.instance)
-    assert verdict.status == results[-1].status.value
-    assert Fraction(verdict.lower_bound) <= least * (1 + Fraction(1e-12))

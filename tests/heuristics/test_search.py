@@ -16,8 +16,8 @@ from heuristics.centre_state import TRIALS, Clusters, Trial, undo
 from heuristics.centre_swaps import CentreSwaps, swap
 from heuristics.cluster_state import BlockData
 from heuristics.descent import Descent
+from heuristics.incumbents import recombine
 from heuristics.local_search import LocalSearch
-from heuristics.multi_start import recombine
 from heuristics.starts import coreset, from_affinity, from_pivots, smoothed_means, truncated_means
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, Instance, Partition, contract

@@ -10,7 +10,7 @@ from scipy.sparse import eye, kron, vstack
 from heuristics.assignment.flow import sized_labels
 from heuristics.best_of import BestOf
 from heuristics.descent import Descent
-from heuristics.multi_start import MultiStart
+from heuristics.incumbents import MultiStart
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import HeuristicStatus
 from sdpbb.problem import Infeasibility, Partition, contract

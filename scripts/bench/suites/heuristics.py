@@ -37,9 +37,8 @@ from sklearn.datasets import load_iris, load_wine, make_blobs
 
 import sdpbb
 from heuristics.best_of import BestOf
-from heuristics.cop_kmeans import COPKMeans
 from heuristics.ipc_kmeans import IPCKMeans
-from heuristics.kmeans import KMeans
+from heuristics.kmeans import COPKMeans, KMeans
 from heuristics.measures import adjusted_rand_index
 from heuristics.method import Heuristic, RunClock, Soft
 from heuristics.penalised import PCCC, BHKMeans

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 import sdpbb
-from heuristics.multi_start import MultiStart
+from heuristics.incumbents import MultiStart
 from heuristics.parameters import MultiStartParameters
 from scripts.bench import rows
 from scripts.bench.data import standardised

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.multi_start import MultiStart
+from heuristics.incumbents import MultiStart
 from sdpbb.bounds.lagrangian.places.run import PlaceRun
 from sdpbb.bounds.lagrangian.reach import has_one_quantity, has_places
 from sdpbb.problem import Contraction, Instance, Partition, contract
