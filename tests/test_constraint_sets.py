@@ -51,21 +51,15 @@ labelled = st.lists(st.integers(0, 3), min_size=1, max_size=12)
 
 
 @given(labels=labelled, data=st.data(), seed=st.integers(0, 9))
-def test_by_number(labels, data, seed):
-    n = len(labels)
-    number = data.draw(st.integers(0, n * (n - 1) // 2))
-    drawn = by_number(labels, number, generator(seed))
-    assert len(drawn.must_link) + len(drawn.cannot_link) == number
-    assert_true(labels, drawn)
-
-
-@given(labels=labelled, data=st.data(), seed=st.integers(0, 9))
-def test_by_kinds(labels, data, seed):
+def test_as_many_as_asked_for_in_all_or_of_each_kind(labels, data, seed):
     same = sum(a == b for a, b in combinations(labels, 2))
     different = len(labels) * (len(labels) - 1) // 2 - same
     numbers = (data.draw(st.integers(0, same)), data.draw(st.integers(0, different)))
     drawn = by_kinds(labels, *numbers, generator(seed))
     assert (len(drawn.must_link), len(drawn.cannot_link)) == numbers
+    assert_true(labels, drawn)
+    drawn = by_number(labels, sum(numbers), generator(seed))
+    assert len(drawn.must_link) + len(drawn.cannot_link) == sum(numbers)
     assert_true(labels, drawn)
 
 
@@ -83,36 +77,27 @@ def test_by_percentage(n, percentage):
 
 @pytest.mark.parametrize("listed", [constraint_sets._LISTED, 0], ids=["listed", "drawn"])
 @pytest.mark.parametrize(
-    ("draw", "expected"),
+    ("draw", "of_same", "of_different"),
     [
-        (lambda labels, rng: by_number(labels, 3, rng), 3 / 15),
-        (lambda labels, rng: by_number(labels, 11, rng), 11 / 15),
-        (lambda labels, rng: by_percentage(labels, 50, rng), 3 / 15),
-        (lambda labels, rng: by_percentage(labels, 80, rng), 10 / 15),
+        (lambda labels, rng: by_number(labels, 3, rng), 3 / 15, 3 / 15),
+        (lambda labels, rng: by_number(labels, 11, rng), 11 / 15, 11 / 15),
+        (lambda labels, rng: by_percentage(labels, 50, rng), 3 / 15, 3 / 15),
+        (lambda labels, rng: by_percentage(labels, 80, rng), 10 / 15, 10 / 15),
+        (lambda labels, rng: by_kinds(labels, 1, 2, rng), 1 / 4, 2 / 11),
+        (lambda labels, rng: by_kinds(labels, 3, 9, rng), 3 / 4, 9 / 11),
     ],
 )
-def test_every_pair_is_drawn_equally_often(monkeypatch, listed, draw, expected):
+def test_every_pair_of_a_kind_is_drawn_equally_often(
+    monkeypatch, listed, draw, of_same, of_different
+):
     monkeypatch.setattr(constraint_sets, "_LISTED", listed)
-    rng = generator(2)
-    count = np.zeros((6, 6))
-    for _ in range(DRAWS):
-        _, pairs = draw(np.arange(6), rng)
-        count[tuple(pairs.T)] += 1
-    drawn = count[np.triu_indices(6, 1)] / DRAWS
-    assert drawn.mean() == pytest.approx(expected)
-    assert np.abs(drawn - expected).max() < 4.5 * np.sqrt(expected * (1 - expected) / DRAWS)
-
-
-@pytest.mark.parametrize(("must_links", "cannot_links"), [(1, 2), (3, 9)])
-def test_every_pair_of_a_kind_is_drawn_equally_often(must_links, cannot_links):
     labels = np.array([0, 1, 0, 2, 0, 1])  # 4 pairs of the same label, 11 of different ones
-    rng = generator(3)
-    count = np.zeros((6, 6))
+    rng, count = generator(2), np.zeros((6, 6))
     for _ in range(DRAWS):
-        for pairs in by_kinds(labels, must_links, cannot_links, rng):
+        for pairs in draw(labels, rng):
             count[tuple(pairs.T)] += 1
     for i, j in combinations(range(6), 2):
-        p = must_links / 4 if labels[i] == labels[j] else cannot_links / 11
+        p = of_same if labels[i] == labels[j] else of_different
         assert abs(count[i, j] / DRAWS - p) < 4.5 * np.sqrt(p * (1 - p) / DRAWS)
 
 

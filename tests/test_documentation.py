@@ -1,4 +1,4 @@
-"""Code in the README, the documentation and docstrings runs; the site is built.
+"""Code in the README, the documentation and docstrings runs and is typed; the site is built.
 
 Blocks of a page run in order. Python blocks of a page share their names, blocks of the shell a
 folder with the bundled instances. A block that cannot run here says so in the page:
@@ -42,6 +42,17 @@ EXAMPLES = sorted(
     if re.search(r"^ *>>> ", path.read_text(), re.M)
 )
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Libraries that have no types, or whose types are another project's matter.
+UNTYPED = (
+    *("sklearn", "scipy", "numba", "pandas", "polars", "pyarrow", "matplotlib", "PIL"),
+    *("distributed", "gurobipy", "cvxpy", "highspy", "joblib", "IPython"),
+)
+# The package's own faults are for its own checks.
+MYPY = "[mypy]\nstrict = True\n" + "".join(
+    f"[mypy-{name}.*]\nignore_missing_imports = True\nfollow_imports = {imports}\n"
+    for names, imports in ((("sdpbb", "heuristics"), "silent"), (UNTYPED, "skip"))
+    for name in names
+)
 
 
 def run_in_shell(example: Example) -> None:
@@ -63,6 +74,9 @@ SYBIL = Sybil(
         CodeBlockParser(language="sh", evaluator=run_in_shell),
     ]
 )
+
+
+PYTHON = Sybil(parsers=[CodeBlockParser(language="python", evaluator=lambda example: None)])
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +152,37 @@ def test_examples_in_docstrings_run(module):
         runner.run(test)
     assert runner.tries
     assert not runner.failures
+
+
+def typed_code(page: Path) -> str:
+    """The blocks of Python of a page, which share names, at the lines that they have there."""
+    lines: list[str] = []
+    for example in PYTHON.parse(page).examples():
+        lines += [""] * (example.line - len(lines))
+        lines += example.parsed.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.long
+def test_code_of_pages_is_typed(tmp_path):
+    """The package says that it is typed: what users copy passes mypy's strict checks, too."""
+    pytest.importorskip("mypy")
+    (tmp_path / "mypy.ini").write_text(MYPY)
+    (tmp_path / "wrong.py").write_text("import sdpbb\n\nsdpbb.solve([[0.0]], 1, time_limit='5')\n")
+    for page in PAGES:
+        name = str(page.relative_to(ROOT).with_suffix("")).replace("/", "_").replace("-", "_")
+        if typed_code(page).strip():
+            (tmp_path / f"{name}.py").write_text(typed_code(page), encoding="utf-8")
+    paths = sorted(map(str, tmp_path.glob("*.py")))
+    assert len(paths) > 10
+    arguments = ["--config-file", str(tmp_path / "mypy.ini"), "--no-error-summary", "--no-pretty"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *arguments, *paths],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (told,) = (line for line in done.stdout.splitlines() if ": error: " in line)
+    assert "wrong.py:3" in told
+    assert "time_limit" in told  # keywords are checked, too
