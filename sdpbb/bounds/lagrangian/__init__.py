@@ -13,7 +13,7 @@ clustering into k clusters costs at least sum p + k v (`duals.py`). All parts sa
   stabilisation or by an interior point method (`masters/`), and the ascent of a smooth dual
   function over known places (`places/dual.py`);
 - *enumeration* (`enumeration.py`): at given prices, all clusters of a clustering below a cutoff,
-  and the cheapest partition into k of them (`partitioning/`), which ends the node;
+  and the cheapest partition into k of them (`partitioning.py`), which ends the node;
 - *incumbents*: partitions;
 - *evidence*: prices and v, which the checker proves by its own search; of an enumeration, prices,
   v and the multipliers of the partition;

@@ -164,9 +164,10 @@ class ColgenBounding(StagedBounding):
 
     @staticmethod
     def exercise(contraction: Contraction) -> None:
+        from sdpbb.bounds.lagrangian import exact_cover
         from sdpbb.bounds.lagrangian.columns import Columns
         from sdpbb.bounds.lagrangian.masters import interior
-        from sdpbb.bounds.lagrangian.partitioning import cheapest_partition, exact_cover
+        from sdpbb.bounds.lagrangian.partitioning import cheapest_partition
 
         run = ColgenBounding().start(contraction, None)
         while not run.advance(contraction.total).stalled:

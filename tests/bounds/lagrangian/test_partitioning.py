@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
 
 from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.enumeration import Enumeration
 from sdpbb.bounds.lagrangian.partitioning import certain_costs, cheapest_partition
-from sdpbb.bounds.lagrangian.partitioning.exact_cover import cheapest_exact_cover
-from sdpbb.bounds.lagrangian.partitioning.explicit_master import Multipliers
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.nodes import PAIRS, all_columns, contracted, nodes
 from tests.constants import GENEROUS, NODES_PER_SLICE, constants
@@ -124,16 +120,6 @@ def test_subset_rows_close_what_the_linear_programme_does_not():
     assert found.bound.value == cost * (1.0 - 1e-9)
 
 
-def test_arguments_out_of_their_domain():
-    contraction, columns = two_triangles()
-    with pytest.raises(ParameterError, match="cutoff"):
-        cheapest_partition(contraction, columns, np.nan)
-    with pytest.raises(ParameterError, match="prices: expected 6 finite numbers"):
-        cheapest_partition(contraction, columns, 1.0, np.ones(5))
-    with pytest.raises(ParameterError, match="prices"):
-        cheapest_partition(contraction, columns, 1.0, np.full(6, np.inf))
-
-
 @given(
     SEEDS,
     st.sampled_from([0.0, 1.0, 1e3]),
@@ -156,74 +142,6 @@ def test_certain_costs_are_just_below_the_truth(seed, offset, spread, unit):
         assert Fraction(low) <= exact
         crossed = np.sqrt(float(exact)) * np.sqrt(squares)
         assert low >= float(exact) - 1e-13 * (n * float(exact) + crossed)
-
-
-def random_sets(rng: np.random.Generator, t: int, m: int) -> np.ndarray:
-    """(t, m) different non-empty sets, small ones more often than large ones."""
-    members = rng.random((t, m)) < rng.choice([0.2, 0.4], size=(t, 1))
-    members[np.arange(t), rng.integers(0, m, size=t)] = True
-    return np.unique(members, axis=0)
-
-
-def search(members, gains, costs, k, budget, target, shift=0, effort=10**9, ranges=()):
-    sets, m = csr_array(members.astype(np.int8)), members.shape[1]
-    start, block = sets.indptr.astype(np.int64), sets.indices.astype(np.int64)
-    kind, n_of_kind = np.zeros(len(members), np.int64), np.array([k])
-    columns, sizes = (start, block, gains, costs), members.sum(axis=1)
-    wanted = kind, n_of_kind, sizes.astype(np.int64), np.array(ranges, np.int64).reshape(-1, 2)
-    return cheapest_exact_cover(*columns, m, k, budget, target, shift, effort, *wanted)
-
-
-@given(SEEDS, st.sampled_from([0, 3]))
-def test_the_cheapest_cover_within_the_budget(seed, shift):
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(1, 8))
-    k = int(rng.integers(1, min(m, 4) + 1))
-    members = random_sets(rng, int(rng.integers(1, 25)), m)
-    costs = rng.integers(0, 50, size=len(members))
-    gains = rng.integers(0, 20, size=len(members))
-    ranges = [(each, each + wide) for each, wide in rng.integers((1, 0), (4, 3), (k, 2)).tolist()]
-    ranges = ranges if rng.random() < 0.5 else []
-    # Every partition costs at least `low` and its gains, as reduced costs promise.
-    possible = covers(members, k, ranges)
-    low = min((int(costs[c].sum() - gains[c].sum()) for c in possible), default=0)
-    target = int(rng.integers(0, 120))
-    best = min((int(costs[c].sum()) for c in possible), default=target)
-    budget = ((target - low) >> shift) + 1
-    arguments = members, gains >> shift, costs, k, budget, target, shift
-    chosen, found, finished = search(*arguments, ranges=ranges)
-    assert finished
-    _, early, finished = search(*arguments, effort=5, ranges=ranges)
-    assert found <= early <= target
-    assert early == found or not finished
-    assert found == min(best, target)
-    if best < target:
-        assert (members[chosen].sum(axis=0) == 1).all()
-        assert len(chosen) == k
-        assert costs[chosen].sum() == best
-    else:
-        assert (chosen == -1).all()
-
-
-@given(SEEDS, st.sampled_from([1e3, 1e9, 1e30]))
-def test_reduced_costs_at_rounded_multipliers(seed, size):
-    """Integers, so that what they prove is exact: of blocks, and of triples."""
-    rng = np.random.default_rng(seed)
-    members = random_sets(rng, 20, 6)
-    prices, penalties = rng.normal(size=6) * size, rng.normal(size=2) * size
-    triples, costs = np.array([[0, 1, 2], [3, 4, 5]]), rng.integers(0, 2**54, size=len(members))
-    by = Multipliers.rounded(prices, triples, penalties, 2.0**40)
-    assert (by.penalties >= 0).all()
-    assert np.abs(by.prices).sum() + by.penalties.sum() <= 2.0**40 + 8
-    assert by.constant == sum(by.prices.tolist()) - sum(by.penalties.tolist())
-    if size < 1e9:
-        np.testing.assert_allclose(by.prices, prices, atol=0.5)
-    if size > 1e9:
-        np.testing.assert_allclose(by.prices / prices, by.prices[0] / prices[0], rtol=1e-6)
-    held = members[:, triples].sum(axis=2) >= 2
-    expected = costs - members @ by.prices + held @ by.penalties
-    found = by.reduced_costs(csr_array(members.astype(np.int8)), costs)
-    np.testing.assert_array_equal(found, expected)
 
 
 def finished(contraction: Contraction, at: DualValues, cutoff: float, best: float) -> Enumeration:

@@ -7,22 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.lagrangian.columns import Columns, Membership
-from sdpbb.bounds.lagrangian.partitioning.exact_cover import (
-    cheapest_exact_cover,
-    violated_triples,
-)
-from sdpbb.bounds.lagrangian.partitioning.explicit_master import (
-    LARGEST,
-    TOLERANCE,
-    Multipliers,
-    partitioning_vertex,
-)
-from sdpbb.errors import ParameterError
+from sdpbb.bounds.lagrangian.exact_cover import cheapest_exact_cover, violated_triples
+from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
+from sdpbb.runtime.backends.simplex import Basis, Vertex, optimal_vertex
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -57,6 +49,12 @@ COST_BITS = 50
 PRICE_LIMIT = 2.0**60
 # The search adds up gains below 2^GAIN_BITS twice.
 GAIN_BITS = 60
+
+# Of the linear programme, whose costs are at most LARGEST: its tolerances are absolute. What is
+# missing of a row, or too much, costs more than any partition; prices are at most as high.
+TOLERANCE = 1e-9
+LARGEST = 1000.0
+ARTIFICIAL = 2.0 * LARGEST
 
 # No number from here on affects what is proven. Columns added to the linear programme between two
 # solves, per block.
@@ -126,24 +124,17 @@ def cheapest_partition(
     columns : t different clusters of the contraction's blocks, all allowed
     cutoff : only partitions that cost less are of interest, with what all clusterings pay for soft
         pairs; inf for all
-    prices : (m,) to begin with, of any sign; those of the master programme save time
+    prices : (m,) finite, to begin with, of any sign; those of the master programme save time
 
     Raises
     ------
-    ParameterError
-        If the cutoff is not a number, or prices are not m finite numbers.
     BackendFailure
         If HiGHS ends without a verdict.
 
     Source: exact enumeration with subset rows is that of Baldacci, Christofides and Mingozzi (2008)
     for vehicle routing; subset rows: Jepsen, Petersen, Spoorendonk and Pisinger (2008).
     """
-    if math.isnan(cutoff):
-        raise ParameterError("cutoff: expected a number or inf, not nan")
-    m = contraction.n_blocks
-    prices = np.asarray(np.zeros(m) if prices is None else prices, np.float64)
-    if prices.shape != (m,) or not np.isfinite(prices).all():
-        raise ParameterError(f"prices: expected {m} finite numbers")
+    prices = np.zeros(contraction.n_blocks) if prices is None else prices
     paid = contraction.soft.constant_below
     if cutoff <= paid:  # no clustering costs less
         triples = np.empty((0, 3), np.int32)
@@ -151,6 +142,65 @@ def cheapest_partition(
     search = _PartitionSearch(contraction, columns, cutoff)
     search.run(prices)
     return search.result()
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Integer dual values (int64) of the rows of the partitioning master.
+
+    prices : (m,) of the blocks, any sign
+    triples, penalties : (c, 3) sets of blocks, of which a partition has at most one cluster with
+        two or more, and (c,) >= 0
+    """
+
+    prices: NDArray[np.int64]
+    triples: NDArray[np.int64]
+    penalties: NDArray[np.int64]
+
+    @classmethod
+    def rounded(
+        cls,
+        prices: NDArray[np.float64],
+        triples: NDArray[np.int64],
+        penalties: NDArray[np.float64],
+        limit: float,
+    ) -> Multipliers:
+        """Return the nearest integers.
+
+        They are made smaller by a common factor where their sum exceeds the limit.
+        """
+        penalties = np.maximum(penalties, 0.0)
+        total = float(np.abs(prices).sum() + penalties.sum())
+        factor = min(1.0, limit / total) if total > 0.0 else 1.0
+        return cls(
+            np.rint(prices * factor).astype(np.int64),
+            triples,
+            np.rint(penalties * factor).astype(np.int64),
+        )
+
+    @property
+    def constant(self) -> int:
+        """Sum of the prices less the sum of the penalties."""
+        return int(self.prices.sum()) - int(self.penalties.sum())
+
+    def reduced_costs(self, sets: csr_array, costs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the reduced costs (t,) of the columns.
+
+        They are c(X) - prices(X) + the penalties of the triples of which X has two or more.
+        """
+        priced = self.penalties > 0
+        held = _held(sets, self.triples[priced]).astype(np.int64)
+        return np.asarray(costs - sets @ self.prices + held @ self.penalties[priced])
+
+
+def _held(sets: csr_array, triples: NDArray[np.int64]) -> csr_array:
+    """Return which triples (c, 3) each of the sets (t, m) holds two or more of, (t, c)."""
+    c, ends = len(triples), np.arange(0, 3 * len(triples) + 1, 3)
+    ones = np.ones(3 * c, np.int8)
+    held = sets @ csr_array((ones, triples.ravel(), ends), shape=(c, sets.shape[1])).T
+    held.data = held.data >= 2
+    held.eliminate_zeros()
+    return held
 
 
 class _PartitionSearch:
@@ -252,21 +302,19 @@ class _PartitionSearch:
             at = np.searchsorted(self.position, taken)
             sets, costs = self.sets[at], self.costs[at]
             vertex = partitioning_vertex(sets, costs / unit, self.k, triples, basis)
-            if vertex.is_partition:
-                chosen = np.flatnonzero(vertex.x > 0.5)
-                self._offer(sets[chosen], costs[chosen])
-            by = Multipliers.rounded(
-                vertex.prices * unit, triples, vertex.penalties * unit, PRICE_LIMIT
-            )
-            reduced = self.tighten(by)
+            artificial, x = np.split(vertex.x, [2 * (self.m + 1)])
+            chosen = np.flatnonzero(x > 0.5)
+            self._offer(sets[chosen], costs[chosen])
+            prices, own, rows = np.split(vertex.row_duals * unit, [self.m, self.m + 1])
+            reduced = self.tighten(Multipliers.rounded(prices, triples, -rows, PRICE_LIMIT))
             new = ~np.isin(self.position, taken)
-            new &= reduced / unit + vertex.sigma < -10.0 * TOLERANCE
+            new &= (reduced - own) / unit < -10.0 * TOLERANCE
             if self.is_finished or not new.any():
-                return taken, vertex.x
+                return taken, x
             still, among = np.isin(taken, self.position), np.flatnonzero(new)
             more = self.position[np.sort(among[_lowest(reduced[among], self._batch)])]
-            basis = vertex.basis_of(still, len(more))
-            taken = np.concatenate([taken[still], more])
+            kept = vertex.basis.kept(np.concatenate([np.ones(len(artificial), bool), still]))
+            basis, taken = kept.added(len(more)), np.concatenate([taken[still], more])
 
     def search(self, effort: int) -> None:
         """Search all partitions into the remaining columns."""
@@ -301,7 +349,7 @@ class _PartitionSearch:
             self._keep(np.zeros(len(self.costs), bool))
 
     def _offer(self, sets: csr_array, costs: NDArray[np.int64]) -> None:
-        """Accept an integral vertex below the target as a partition."""
+        """Accept columns as a partition, if they are one below the target."""
         once = np.bincount(sets.indices, minlength=self.m) == 1
         if sets.shape[0] == self.k and once.all() and int(costs.sum()) < self.target:
             if self._limits is not None and not self._limits.keeps(sets @ self._counts):
@@ -364,3 +412,52 @@ def _kinds(
 def _lowest(reduced: NDArray[np.int64], count: int) -> NDArray[np.intp]:
     """Return positions of the `count` lowest values, in ascending order."""
     return np.argsort(reduced, kind="stable")[:count]
+
+
+def partitioning_vertex(
+    sets: csr_array,
+    costs: NDArray[np.float64],
+    k: int,
+    triples: NDArray[np.int64],
+    basis: Basis | None,
+) -> Vertex:
+    """Solve the linear relaxation of the partitioning master over explicit columns.
+
+        minimise    sum c_X x_X + ARTIFICIAL (what is missing of the rows, or too much)
+        subject to  sum_{X holds i} x_X = 1 for all blocks,  sum x_X = k,
+                    sum_{|X & S| >= 2} x_X <= 1 for triples S of blocks,  x >= 0
+
+    Row duals are of the blocks, of the number of clusters, and of the triples. Columns are the
+    2 (m + 1) artificial ones, and those of x.
+
+    Parameters
+    ----------
+    sets, costs : (t, m), (t,) the columns
+    triples : (c, 3)
+    basis : to begin from
+
+    Raises
+    ------
+    BackendFailure
+        If HiGHS ends without a verdict.
+    """
+    (t, m), c = sets.shape, len(triples)
+    rows = [sets.T, csr_array(np.ones((1, t))), _held(sets, triples).T]
+    columns = vstack([part.astype(np.float64) for part in rows])
+    artificial = eye_array(m + 1 + c, m + 1)
+    matrix = csc_array(hstack([artificial, -artificial, columns]))
+    equal = np.append(np.ones(m), float(k))
+    costs = np.concatenate([np.full(2 * (m + 1), ARTIFICIAL), costs])
+    vertex = optimal_vertex(
+        costs,
+        matrix,
+        np.concatenate([equal, np.full(c, -np.inf)]),
+        np.concatenate([equal, np.ones(c)]),
+        np.full(len(costs), np.inf),
+        "dual",
+        TOLERANCE,
+        basis,
+    )
+    if vertex is None:
+        raise BackendFailure("HiGHS: no solution although every row may be missed")
+    return vertex
