@@ -4,7 +4,7 @@ The judge answers them by floating-point arithmetic with bounds on its rounding 
 one that relies on none.
 
 *Excluded pairs* share a cluster in no clustering cheaper than a given number.
-A clustering with matrix Z costs at least bound + <N, Z> (`dual.DualBound`), and <N, Z> is the sum
+A clustering with matrix Z costs at least bound + <N, Z> (`dual.dual_bound`), and <N, Z> is the sum
 over the clusters C of the sum of N_pq over p, q in C, divided by |C| points: no
 part is negative, as cannot-linked blocks share no cluster. If the clustering costs less than
 cutoff, then with budget = cutoff - bound every cluster has
@@ -92,11 +92,12 @@ def excluded_pairs(
     Pairs that are found keep blocks from joining others, so the test is repeated until none is.
     Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
     """
-    proven, adjacency = dual_bound(contracted, blocks, evidence), blocks.adjacency
-    if below == np.inf or proven.unit == 0.0:  # of coordinates whose squares underflow
+    (bound, terms), adjacency = dual_bound(contracted, blocks, evidence), blocks.adjacency
+    unit = float(np.ldexp(1.0, 2 * terms.exponent))
+    if below == np.inf or unit == 0.0:  # of coordinates whose squares underflow
         return adjacency.copy()
-    budget = up(up(contracted.cutoff(below) - proven.bound) / proven.unit)
-    return pairs_within(budget, proven.N, contracted.weights, adjacency)
+    budget = up(up(contracted.cutoff(below) - bound) / unit)
+    return pairs_within(budget, terms.N, contracted.weights, adjacency)
 
 
 def pairs_within(
