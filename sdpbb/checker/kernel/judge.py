@@ -23,6 +23,7 @@ with p over all other blocks that may join both. Where this is not negative ther
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,9 @@ class Judge:
         """Return a lower bound on the cost of every clustering of the blocks."""
         return evidence.bound(self.contracted(blocks), blocks)
 
-    def proves_infeasible(self, evidence: Evidence, blocks: Blocks) -> bool:
-        """Return whether evidence proves that the blocks have no clustering."""
-        return evidence.proves_infeasible(self.contracted(blocks), blocks)
+    def proves_infeasible(self, prices: Any, blocks: Blocks) -> bool:
+        """Return whether `pricing.Lagrangian` prices prove that the blocks have no clustering."""
+        return bool(prices.proves_infeasible(self.contracted(blocks), blocks))
 
     def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> NDArray[np.bool_]:
         """Return pairs of blocks, (m, m), that are apart in all clusterings cheaper than below."""
