@@ -19,7 +19,7 @@ from sdpbb.checker.kernel.stated import StatedInstance
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.checker_rules import stated_instance
-from sdpbb.run.certificates.replay import propagated
+from sdpbb.run.certificates.writer import propagated
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
 from tests.any_instance import ForbiddenSets, any_instance

@@ -21,7 +21,7 @@ from sdpbb.checker.partitions import Enumerated
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import stated_instance
-from sdpbb.run.certificates.replay import propagated
+from sdpbb.run.certificates.writer import propagated
 from sdpbb.run.verification import verdict_on
 from tests.checker.nodes import CheckedNode, random_duals
 from tests.checker.parts import Parts, Step

@@ -1,8 +1,8 @@
-"""Forged certificates: what a run proved, with other evidence, and what that proves claimed anew.
+"""Forged certificates: sound ones that are changed at random, and what that proves claimed anew.
 
-A change of a certificate mostly falls out of step with the numbers that the file states. Somebody
-who means it states what the changed evidence proves, as far as the checker says so, and leaves the
-clustering out, whose cost would contradict a bound above it. So does `forged`.
+A change mostly falls out of step with the numbers that the file states. Somebody who means it
+states what the changed evidence proves, as far as the checker says so, and leaves the clustering
+out, whose cost would contradict a bound above it. So does `forged`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,9 @@ from sdpbb.problem import Instance
 from sdpbb.run.verification import verdict_on
 from tests.checker.drawn_cuts import FORMS, drawn_cuts
 from tests.checker.parts import Parts, Step
-from tests.checker.vector_changes import changes
 from tests.fuzz.mutations import damage
 
-Forgery = Callable[[np.random.Generator, Parts], str | None]
+Change = Callable[[np.random.Generator, Parts], str | None]
 """Changes a certificate in place; says what, or None where there is nothing to."""
 
 # Numbers that are stated anew until a forged certificate is given up.
@@ -57,13 +55,6 @@ def assert_verdict_true(verdict: CertificateVerdict, truth: float | None, what: 
         assert verdict.cost - truth <= slack + rounding, what
 
 
-def changed_claim(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
-    """With the claim changed in place."""
-    parts = Parts.of(data)
-    change(parts.claim)
-    return parts.data
-
-
 def forged(
     data: bytes, instance: Instance, rng: np.random.Generator, number: int
 ) -> Iterator[tuple[str, CertificateVerdict | None]]:
@@ -81,19 +72,22 @@ def forged(
         parts = (first if rng.random() < 0.5 else highest).copy()
         if rng.random() < 0.8:
             parts.unclaimed()
-        told = []
-        for forgery in [FORGERIES[at] for at in rng.integers(len(FORGERIES), size=rng.integers(3))]:
-            told.append(forgery(rng, parts))
-        found = list(changes(parts, rng.permutation(len(parts.steps)).tolist()))
-        if found and (not any(told) or rng.random() < 0.7):
-            what, change = _any(rng, found)
-            with suppress(ValueError):
-                parts = change()
-            told.append(what)
+        told = [_any(rng, FORGERIES)(rng, parts) for _ in range(rng.integers(3))]
+        if not any(told) or rng.random() < 0.7:
+            told.append(changed(rng, parts))
         verdict = accepted(parts, instance)
         yield "; ".join(filter(None, told)), verdict
         if verdict is not None and verdict.lower_bound is not None and verdict.lower_bound >= most:
             highest, most = parts, verdict.lower_bound
+
+
+def changed(rng: np.random.Generator, parts: Parts) -> str:
+    """Change a value, an array or the order of steps in place; return what was changed."""
+    with np.errstate(all="ignore"):
+        while True:
+            told = _any(rng, CHANGES)(rng, parts)
+            if told is not None:
+                return told
 
 
 def _verdict(data: bytes, instance: Instance) -> CertificateVerdict | None:
@@ -144,8 +138,144 @@ def _stated_anew(parts: Parts, message: str) -> bool:
     return False
 
 
-def _any(rng: np.random.Generator, things: list[Any]) -> Any:
+def _any(rng: np.random.Generator, things: Sequence[Any]) -> Any:
     return things[rng.integers(len(things))] if things else None
+
+
+_WORDS = (None, True, -1, 0.5, 2**31, 0, "x", "0" * 64, [], {"open": True})
+_FACTORS = (1 + 1e-7, 1 - 1e-7, 10.0, -1.0)
+_ARRAYS: dict[str, Callable[[np.ndarray], Any]] = {
+    "shorter": lambda a: a[:-1],
+    "of_another_type": lambda a: a.astype(np.float16 if a.dtype.kind == "f" else np.int64),
+    "of_nothing": lambda a: 0 * a,
+    "negative": lambda a: -1 - abs(a).max(initial=0) - a,
+    "beyond": lambda a: a + 1000,
+    "next": lambda a: a + np.arange(a.shape[-1], dtype=a.dtype) if a.ndim > 1 else a + 1,
+    "tenfold": lambda a: (10 * a).astype(a.dtype),
+    "half": lambda a: (0.5 * a).astype(a.dtype),
+    "reversed": lambda a: a[..., ::-1].copy(),
+    "no_number": lambda a: a * np.array(np.nan, a.dtype) if a.dtype.kind == "f" else a,
+    "infinite": lambda a: a + np.array(np.inf, a.dtype) if a.dtype.kind == "f" else a,
+}
+
+
+def _places(words: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of the values in a document."""
+    if path:
+        yield path
+    if isinstance(words, dict | list):
+        for key, value in words.items() if isinstance(words, dict) else enumerate(words):
+            yield from _places(value, (*path, key))
+
+
+def _change_value(rng: np.random.Generator, words: Any) -> str:
+    """A value at any place becomes another one, or is left out."""
+    path = _any(rng, list(_places(words)))
+    for key in path[:-1]:
+        words = words[key]
+    value, key = words[path[-1]], path[-1]
+    others = list(_WORDS)
+    if isinstance(value, int | float):
+        others += [value + 1, *(value * factor for factor in _FACTORS)]
+    if rng.random() < 0.1:
+        del words[key]
+        return f"{'.'.join(map(str, path))} left out"
+    words[key] = copy.deepcopy(_any(rng, others))
+    return f"{'.'.join(map(str, path))} is {words[key]!r}"
+
+
+def change_claim(rng: np.random.Generator, parts: Parts) -> str:
+    if rng.random() < 0.2:
+        key = _any(rng, ["weights", "soft_must_link", "soft_cannot_link", "colour"])
+        parts.claim[key] = "0" * 64
+        return f"{key} more"
+    return _change_value(rng, parts.claim)
+
+
+def change_step(rng: np.random.Generator, parts: Parts) -> str | None:
+    step = _any(rng, parts.steps)
+    return None if step is None else f"{step.name}: {_change_value(rng, step.words)}"
+
+
+def change_array(rng: np.random.Generator, parts: Parts) -> str | None:
+    """An array of a step, or the labels."""
+    step = _any(rng, [step for step in parts.steps if step.arrays])
+    if step is None or rng.random() < 0.1:
+        if parts.labels is not None:
+            what, of = _any(rng, [*_ARRAYS.items(), ("absent", lambda a: None)])
+            parts.labels = of(parts.labels)
+            return f"labels {what}"
+        return None
+    name, what = _any(rng, list(step.arrays)), _any(rng, [*_ARRAYS, "absent"])
+    array = step.arrays.pop(name)
+    if what != "absent":
+        step.arrays[name] = _ARRAYS[what](array)
+    return f"{step.name}: {name} {what}"
+
+
+def change_order(rng: np.random.Generator, parts: Parts) -> str:
+    """Steps more or fewer, or in another order; some change nothing in some parts."""
+    name = _any(rng, list(ORDERS))
+    ORDERS[name](parts)
+    return name
+
+
+def _divide_soft_pairs(parts: Parts) -> None:
+    """The terms of the last group of soft pairs are in two groups."""
+    for step in parts.evidences("dual"):
+        groups = step.evidence[2]
+        last = f"{len(groups) - 1}.blocks"
+        if groups and groups[-1][0] == "soft pairs" and len(step.arrays[last]) > 1:
+            step.arrays[f"{len(groups)}.blocks"] = step.arrays[last][1:]
+            step.arrays[last] = step.arrays[last][:1]
+            groups.append(groups[-1])
+            return
+
+
+def _exchange_branches(parts: Parts) -> None:
+    for split in parts.named_steps("split")[:1]:
+        at = parts.steps.index(split) + 1
+        middle = parts.end_of_node(at) + 1
+        last = parts.end_of_node(middle) + 1
+        parts.steps[at:last] = parts.steps[middle:last] + parts.steps[at:middle]
+
+
+def _end(*words: Any) -> Callable[[Parts], None]:
+    """The first node that is open ends in another way; points are as many as a clique has."""
+
+    def do(parts: Parts) -> None:
+        points = list(range(parts.claim["k"] + 1))
+        for step in parts.named_steps("open")[:1]:
+            step.words = [*words, *([points] if words[-1] in ("clique", "colouring") else [])]
+
+    return do
+
+
+def _fix_far(parts: Parts) -> None:
+    far = np.array([[0, parts.claim["n"] - 1]], np.int32)
+    parts.steps.insert(0, Step(["fix", 1e300, None], {"far": far}))
+
+
+ORDERS: dict[str, Callable[[Parts], object]] = {
+    "fewer": lambda x: x.steps and x.steps.pop(),
+    "more": lambda x: x.steps.append(Step(["open"])),
+    "late": lambda x: x.steps.insert(0, Step(["bound", 0.0, ["scatter"]])),
+    "nothing but open": lambda x: setattr(x, "steps", [Step(["open"])]),
+    "an array more": lambda x: x.steps and x.steps[-1].arrays.update(thoughts=np.zeros(3)),
+    "far pairs that nothing proves": _fix_far,
+    "two groups of soft pairs": _divide_soft_pairs,
+    "branches exchanged": _exchange_branches,
+    "claimed infeasible": lambda x: x.unclaimed().claim.update(
+        status="infeasible", lower_bound=None
+    ),
+    "closer than proven": lambda x: x.claim.update(tolerance=0.0, status="optimal"),
+    "end open twice": _end("open", True),
+    **{
+        f"end {kind}": _end("infeasible", kind)
+        for kind in ("conflict", "clique", "colouring", "packing")
+    },
+}
+"""Changes of the claim as a whole and of the order of steps; some change nothing in some parts."""
 
 
 def _n_blocks(step: Step) -> int:
@@ -216,7 +346,8 @@ def change_subsets(rng: np.random.Generator, parts: Parts) -> str | None:
     return "subsets changed"
 
 
-FORGERIES: tuple[Forgery, ...] = (add_cuts, add_cuts, exchange_evidence, change_subsets)
+CHANGES = (change_claim, change_step, change_step, change_array, change_array, change_order)
+FORGERIES = (add_cuts, add_cuts, exchange_evidence, change_subsets)
 
 
 def kinds_in(data: bytes) -> set[str]:

@@ -15,8 +15,9 @@ import io
 import json
 import re
 import sys
+import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -34,8 +35,8 @@ from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import constraints_text
 from sdpbb.run.parameters import DecompositionParameters
 from tests.checker.building import built
+from tests.checker.forged import changed
 from tests.checker.parts import Parts
-from tests.checker.vector_changes import FILES, changes
 
 WEAK = SdpParameters(max_iterations=60)
 SDP = sdpbb.SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6)
@@ -49,8 +50,8 @@ STATED = (
     *("must_link", "cannot_link", "soft_must_link", "soft_cannot_link", "cluster_constraints"),
     *("min_size", "max_size", "sizes", "min_weight", "max_weight"),
 )
-# How often a change is tried, and files of a reason.
-TRIES, PER_REASON = 3, 2
+# Changes of each certificate that are tried, and files of a reason.
+TRIES, PER_REASON = 400, 2
 
 WHEEL = [(i, (i + 1) % 5) for i in range(5)] + [(i, 5) for i in range(5)]
 # Without triangles, and not to be coloured with three colours (Grötzsch).
@@ -169,6 +170,54 @@ def vectors() -> list[Vector]:
     ]
 
 
+def _with_member(data: bytes, name: str, content: bytes, old: str | None = None) -> bytes:
+    """The archive with a member more, instead of an old one."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as read, zipfile.ZipFile(file, "w") as written:
+        for entry in read.infolist():
+            if entry.filename != old:
+                written.writestr(zipfile.ZipInfo(entry.filename), read.read(entry))
+        written.writestr(zipfile.ZipInfo(name), content)
+    return file.getvalue()
+
+
+def _member(array: Any, name: str = "log.npy", old: str | None = "log.npy") -> Any:
+    """A function of a file: with this array instead of an old one."""
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return lambda data: _with_member(data, name, file.getvalue(), old)
+
+
+def _log(of: Callable[[str], str]) -> Callable[[bytes], bytes]:
+    """A function of a file: with another log."""
+
+    def changed(data: bytes) -> bytes:
+        with np.load(io.BytesIO(data)) as found:
+            text = of(found["log"].tobytes().decode())
+        return _member(np.frombuffer(text.encode(), np.uint8))(data)
+
+    return changed
+
+
+OBJECTS, COLUMNS = np.array([{"a": 1}], dtype=object), np.asfortranarray(np.ones((2, 3)))
+FILES: dict[str, Callable[[bytes], bytes]] = {
+    "an_empty_file": lambda data: b"",
+    "a_text": lambda data: b"0 1\n2 3\n",
+    "a_line_before": lambda data: b"sdpbb-certificate 2\n" + data,
+    "half_of_the_file": lambda data: data[: len(data) // 2],
+    "objects_that_are_pickled": _member(OBJECTS),
+    "arrays_in_columns": _member(COLUMNS),
+    "an_array_twice": _member(np.zeros(1), old=None),
+    "no_log": _member(np.zeros(1), "diary.npy"),
+    "a_line_that_is_not_json": _log(lambda x: x.replace("{", "{{", 1)),
+    "a_claim_that_is_a_list": _log(lambda x: "[]" + x[x.index("\n") :]),
+    "a_key_twice": _log(lambda x: x.replace("{", '{"n":1,', 1)),
+    "a_number_that_is_not_finite": _log(lambda x: x.replace("}", ',"x":NaN}', 1)),
+    "a_line_cut_off": _log(lambda x: x[:-1]),
+}
+"""Functions of a file: another one, to be rejected."""
+
+
 def kind_of(reason: str) -> str:
     """A reason without the values that it quotes."""
     named = re.sub(r"^(.*\b[a-z_]+: ).*(?=; expected)", r"\1_", reason)
@@ -183,19 +232,17 @@ def words_of(reason: str) -> str:
 def rejects(vector: Vector, folder: Path, data: bytes, used: Counter[str]) -> Iterator[list[str]]:
     """Make files that are rejected of one to accept; yield their rows.
 
-    used : how often each change was tried, and each reason given
+    used : how often each reason was given
     """
-    made = [*changes(Parts.of(data)), *((n, partial(of, data)) for n, of in FILES.items())]
-    for name, change in made:
-        if used[name] >= TRIES and not name.startswith("steps."):
-            continue
+    parts, rng = Parts.of(data), np.random.default_rng(len(data))
+    for number in range(TRIES):
+        of_file = list(FILES.items())[number : number + 1]
+        changes = parts.copy()
+        if not of_file:
+            changed(rng, changes)
         with suppress(ValueError):  # no number of JSON
-            changed = change()
-            content = changed if isinstance(changed, bytes) else changed.data
-            if content == data:
-                continue
-            used[name] += 1
-            file = folder / "reject" / f"{vector.name}.{name}.npz"
+            content = of_file[0][1](data) if of_file else changes.data
+            file = folder / "reject" / f"{vector.name}.{number}.npz"
             file.write_bytes(content)
             status, text = vector.verdict(folder, file)
             reason = json.loads(text).get("reason", "")

@@ -19,7 +19,7 @@ from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import stated_instance
-from sdpbb.run.certificates.replay import propagated
+from sdpbb.run.certificates.writer import propagated
 from tests.any_instance import PARTS, any_instance, drawn_instance
 from tests.checker.drawn_cuts import FORMS, drawn_cuts, joined
 from tests.enumeration import Truth, clustering_matrix

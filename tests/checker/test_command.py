@@ -22,7 +22,7 @@ from sdpbb.checker.command import (
 from sdpbb.checker.kernel.stated import StatedInstance
 from sdpbb.problem import Instance
 from tests.checker.building import built
-from tests.checker.forged import changed_claim
+from tests.checker.parts import Parts
 
 POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
 INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])
@@ -41,6 +41,13 @@ def files(tmp_path) -> tuple[Path, Path, Path]:
     constraints = tmp_path / "constraints.txt"
     constraints.write_text("# from a survey\nML 1 0\n\nCL 2 3\nCL 3 2\n")
     return certificate, points, constraints
+
+
+def claiming(**values) -> bytes:
+    """The certificate with other values in its claim."""
+    parts = Parts.of(DATA)
+    parts.claim |= values
+    return parts.data
 
 
 BESIDE_KERNEL = ("partitions.py", "packing.py")
@@ -133,7 +140,7 @@ def test_it_is_a_module_too(files):
 
 def test_a_rejection_is_one_line(files, capsys):
     certificate, points, constraints = files
-    certificate.write_bytes(changed_claim(DATA, lambda document: document.update(cost=1.0)))
+    certificate.write_bytes(claiming(cost=1.0))
     arguments = [str(certificate), str(points), "--constraints", str(constraints)]
     assert main(arguments) == REJECTED
     out, err = capsys.readouterr()
@@ -149,8 +156,7 @@ def test_a_rejection_is_one_line(files, capsys):
 def test_a_gap_and_a_k_of_ones_own(files, capsys):
     certificate, points, constraints = map(str, files)
     arguments = [certificate, points, "--constraints", constraints]
-    certificate_says = {"status": "feasible", "tolerance": 0.25}
-    Path(certificate).write_bytes(changed_claim(DATA, lambda d: d.update(certificate_says)))
+    Path(certificate).write_bytes(claiming(status="feasible", tolerance=0.25))
     assert main([*arguments, "--json"]) == VERIFIED
     values = json.loads(capsys.readouterr().out)
     assert (values["status"], values["tolerance"]) == ("feasible", 0.25)

@@ -30,8 +30,6 @@ REALS, NUMBERS, PARTS, TEXT = ("<f8", "<f4"), ("<i4",), ("<i8",), ("|u1",)
 
 # A sound certificate of more would be of millions of nodes.
 _MAX_BYTES = 8 * 2**30
-# A compressed byte stands for 1032 others at most (https://zlib.net/zlib_tech.html).
-_MAX_RATIO = 1032
 # The first that ZIP knows: files of the same contents are the same.
 _DATE = (1980, 1, 1, 0, 0, 0)
 # Text is stored as it is: what is made of it takes memory in proportion to its length.
@@ -101,8 +99,6 @@ class Archive:
                 length = stream.tell() + math.prod(shape) * dtype.itemsize
                 if entry.file_size != length:
                     raise Rejected(f"{name}: is not as long as its shape says")
-                if length > _MAX_RATIO * (entry.compress_size + 1):
-                    raise Rejected(f"{name}: is longer than so few bytes can be unpacked to")
                 if entry.compress_type not in _METHODS[dtype == np.uint8 :]:
                     raise Rejected(f"{name}: is not stored as such arrays are")
                 content = stream.read()

@@ -22,26 +22,6 @@ from .rules import (
 )
 
 
-class _Forest:
-    """Disjoint sets of the numbers 0..size-1."""
-
-    def __init__(self, size: int) -> None:
-        self._parent = list(range(size))
-
-    def root(self, number: int) -> int:
-        parent = self._parent
-        while parent[number] != number:
-            parent[number] = parent[parent[number]]
-            number = parent[number]
-        return number
-
-    def join(self, i: int, j: int) -> None:
-        self._parent[self.root(j)] = self.root(i)
-
-    def roots(self) -> NDArray[np.intp]:
-        return np.array([self.root(i) for i in range(len(self._parent))], dtype=np.intp)
-
-
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """State of a node: its clusterings into exactly k clusters, by blocks of points.
@@ -77,10 +57,7 @@ class Blocks:
         rules: Rules = (),
     ) -> Blocks:
         """Return the blocks of n points, pairs (p, 2) of which are linked, with rules."""
-        forest = _Forest(n)
-        for i, j in must_link.tolist():
-            forest.join(i, j)
-        block_of, m = _number_names(forest.roots())
+        block_of, m = _number_names(_joined(n, must_link))
         rules = with_limits(rules, n, k)
         return cls(k, block_of, np.zeros((m, m), np.bool_), rules).separated(cannot_link)
 
@@ -152,10 +129,8 @@ class Blocks:
             rows, columns = self.block_of[apart].T
             adjacency = adjacency.copy()
             adjacency[rows, columns] = adjacency[columns, rows] = True
-        forest = _Forest(self.m)
-        for pair in together:
-            forest.join(*self.block_of[pair].tolist())
-        return Blocks(self.k, self.block_of, adjacency, self.rules)._merge_trees(forest)._closure()
+        names = _joined(self.m, self.block_of[together])
+        return Blocks(self.k, self.block_of, adjacency, self.rules)._merge(names)._closure()
 
     def merged(self, rows: NDArray[np.int64]) -> Blocks:
         """Return the blocks after merges, rows (t, k + 1) of points, applied one after the other.
@@ -171,15 +146,15 @@ class Blocks:
         """
         if self.k < 3:
             raise Rejected("merges; expected none where k < 3")
-        forest, adjacency = _Forest(self.m), self.adjacency.copy()
+        names, adjacency = np.arange(self.m), self.adjacency.copy()
         for number, points in enumerate(rows):
-            i, j, *others = (forest.root(block) for block in self.block_of[points].tolist())
+            i, j, *others = names[self.block_of[points]].tolist()
             if not (_is_clique(adjacency, [i, *others]) and _is_clique(adjacency, [j, *others])):
                 raise Rejected(f"row {number} of the merges is not two cliques")
-            forest.join(i, j)
+            names[names == j] = i
             adjacency[i] |= adjacency[j]
             adjacency[:, i] = adjacency[i]
-        return self._merge_trees(forest)._closure()
+        return self._merge(names)._closure()
 
     def with_equal_linked(
         self, points: NDArray[np.float64], pairs: NDArray[np.int64], named: list[int]
@@ -253,28 +228,39 @@ class Blocks:
 
         It is this very object if none do.
         """
-        forest = _Forest(self.m)
         if self.k == 1:
-            for block in range(1, self.m):
-                forest.join(0, block)
-            return self._merge_trees(forest)
-        # Those next to the same block are an even number of cannot-links apart, and sharing a
+            return self._merge(np.zeros(self.m, np.intp))
+        # Blocks next to the same block are an even number of cannot-links apart, and sharing a
         # neighbour, passed on, reaches all that are.
-        for row in self.adjacency:
-            neighbours = np.flatnonzero(row).tolist()
-            for block in neighbours[1:]:
-                forest.join(neighbours[0], block)
-        return self._merge_trees(forest)
+        block, neighbour = np.nonzero(self.adjacency)
+        first = self.adjacency.argmax(axis=1)
+        return self._merge(_joined(self.m, np.column_stack([first[block], neighbour])))
 
-    def _merge_trees(self, forest: _Forest) -> Blocks:
-        """Return the blocks after those in one tree of a forest are merged."""
-        group_of, count = _number_names(forest.roots())
+    def _merge(self, names: NDArray[np.intp]) -> Blocks:
+        """Return the blocks after blocks of the same name (m,) are merged."""
+        group_of, count = _number_names(names)
         if count == self.m:
             return self
         adjacency = np.zeros((count, count), np.bool_)
         rows, columns = np.nonzero(self.adjacency)
         adjacency[group_of[rows], group_of[columns]] = True
         return Blocks(self.k, group_of[self.block_of], adjacency, self.rules)
+
+
+def _joined(size: int, pairs: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return a name (size,) of each of the sets that pairs (p, 2) join the numbers 0..size-1 to.
+
+    Names fall until the two of each pair have the same.
+    """
+    i, j = pairs.T
+    names = np.arange(size)
+    while (names[i] != names[j]).any():
+        least = np.minimum(names[i], names[j])
+        for end in (i, j):
+            np.minimum.at(names, names[end], least)
+            np.minimum.at(names, end, least)
+        names = names[names]
+    return names
 
 
 def _number_names(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:

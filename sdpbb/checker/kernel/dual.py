@@ -99,20 +99,7 @@ class Semidefinite(Evidence):
         return [self.PROOF, *self.cuts.rules_used]
 
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
-        return contracted.for_points(dual_bound(contracted, blocks, self).bound)
-
-
-@dataclass(frozen=True, eq=False)
-class DualBound:
-    """Semidefinite bound of a node, with the multipliers N that fixing needs.
-
-    Every clustering with matrix Z costs at least bound + unit <N, Z> for the points x^ of its
-    `Contracted`; unit is a power of 4, N (m, m) symmetric and >= 0 off the cannot-links.
-    """
-
-    bound: float
-    unit: float
-    N: Matrix
+        return contracted.for_points(dual_bound(contracted, blocks, self)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +152,13 @@ class DualTerms:
         return cls(exponent, c, N, t, node, cuts, a, X, S + (ea + ea.T) + (X + X.T))
 
 
-def dual_bound(contracted: Contracted, blocks: Blocks, evidence: Semidefinite) -> DualBound:
-    """Return the bound for x^, and the dual values N that every clustering pays for on top.
+def dual_bound(
+    contracted: Contracted, blocks: Blocks, evidence: Semidefinite
+) -> tuple[float, DualTerms]:
+    """Return the bound for x^, and its terms.
 
-    Of the rules, limits on sizes and weights make cuts valid.
+    Every clustering with matrix Z costs at least the bound, and <N, Z> of the terms besides. Of the
+    rules, limits on sizes and weights make cuts valid.
     """
     terms = DualTerms.of(contracted, blocks, evidence)
     k, adjacency = blocks.k, blocks.adjacency
@@ -208,7 +198,7 @@ def dual_bound(contracted: Contracted, blocks: Blocks, evidence: Semidefinite) -
     bound = contracted.with_soft(sum_down([*contracted.scatter.tolist(), bound]), adjacency)
     if not math.isfinite(bound):
         raise Rejected("dual values too large for a bound")
-    return DualBound(bound, float(np.ldexp(1.0, 2 * terms.exponent)), N)
+    return bound, terms
 
 
 def _limits(contracted: Contracted, rules: Rules) -> ClusterLimits | None:

@@ -15,7 +15,6 @@ from .arithmetic import sum_down
 from .blocks import Blocks
 from .certificate import fields, number
 from .geometry import Contracted
-from .rejection import Rejected
 
 AtStep = Callable[[], None]
 """Called between the steps of a search, which take a fraction of a second each.
@@ -108,12 +107,6 @@ class Evidence(ABC):
             If the evidence holds no numbers, if what it states is not true, or if a search does
             not end within its limits. Arrays have the shapes that `read` demands.
         """
-
-    def proves_infeasible(
-        self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL
-    ) -> bool:
-        """Return whether no k clusters hold all blocks; parameters and errors as for `bound`."""
-        raise Rejected(f"evidence of the kind {self.WORD!r} proves no infeasibility")
 
 
 @dataclass(frozen=True)

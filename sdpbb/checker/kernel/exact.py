@@ -66,7 +66,7 @@ class ExactJudge(Judge):
             raise Rejected(f"evidence of the kind {evidence.WORD!r}, which exact mode has not")
         return max(0.0, contracted.with_soft(_down(squares), blocks.adjacency))
 
-    def proves_infeasible(self, evidence: Evidence, blocks: Blocks) -> bool:
+    def proves_infeasible(self, prices: Any, blocks: Blocks) -> bool:
         raise Rejected("prices, which exact mode has not")
 
     def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ The judge answers them by floating-point arithmetic with bounds on its rounding 
 one that relies on none.
 
 *Excluded pairs* share a cluster in no clustering cheaper than a given number.
-A clustering with matrix Z costs at least bound + <N, Z> (`dual.DualBound`), and <N, Z> is the sum
+A clustering with matrix Z costs at least bound + <N, Z> (`dual.dual_bound`), and <N, Z> is the sum
 over the clusters C of the sum of N_pq over p, q in C, divided by |C| points: no
 part is negative, as cannot-linked blocks share no cluster. If the clustering costs less than
 cutoff, then with budget = cutoff - bound every cluster has
@@ -23,6 +23,7 @@ with p over all other blocks that may join both. Where this is not negative ther
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,9 @@ class Judge:
         """Return a lower bound on the cost of every clustering of the blocks."""
         return evidence.bound(self.contracted(blocks), blocks)
 
-    def proves_infeasible(self, evidence: Evidence, blocks: Blocks) -> bool:
-        """Return whether evidence proves that the blocks have no clustering."""
-        return evidence.proves_infeasible(self.contracted(blocks), blocks)
+    def proves_infeasible(self, prices: Any, blocks: Blocks) -> bool:
+        """Return whether `pricing.Lagrangian` prices prove that the blocks have no clustering."""
+        return bool(prices.proves_infeasible(self.contracted(blocks), blocks))
 
     def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> NDArray[np.bool_]:
         """Return pairs of blocks, (m, m), that are apart in all clusterings cheaper than below."""
@@ -92,11 +93,12 @@ def excluded_pairs(
     Pairs that are found keep blocks from joining others, so the test is repeated until none is.
     Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
     """
-    proven, adjacency = dual_bound(contracted, blocks, evidence), blocks.adjacency
-    if below == np.inf or proven.unit == 0.0:  # of coordinates whose squares underflow
+    (bound, terms), adjacency = dual_bound(contracted, blocks, evidence), blocks.adjacency
+    unit = float(np.ldexp(1.0, 2 * terms.exponent))
+    if below == np.inf or unit == 0.0:  # of coordinates whose squares underflow
         return adjacency.copy()
-    budget = up(up(contracted.cutoff(below) - proven.bound) / proven.unit)
-    return pairs_within(budget, proven.N, contracted.weights, adjacency)
+    budget = up(up(contracted.cutoff(below) - bound) / unit)
+    return pairs_within(budget, terms.N, contracted.weights, adjacency)
 
 
 def pairs_within(
