@@ -261,7 +261,7 @@ def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
     """Have the engine find a proof of infeasibility that the checker confirms."""
     from sdpbb.run.certificates.writer import CertificateOrder
     from sdpbb.run.parameters import SolverParameters
-    from sdpbb.run.solver import solve_and_certify
+    from sdpbb.run.solver import solve
 
     # Bounds on costs are of no use where there is no clustering; column generation knows of others.
     # Prices of soft pairs it does not know.
@@ -269,7 +269,7 @@ def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
         bounding="hybrid" if instance.has_soft_constraints else "colgen", time_limit=time_limit
     )
     order = CertificateOrder(path, only=SolutionStatus.INFEASIBLE)
-    result = solve_and_certify(instance, parameters, order=order)
+    result = solve(instance, parameters, certificate=order)
     if result.status is not SolutionStatus.INFEASIBLE:
         raise CertificateError(
             f"{shown_path(path)}: not written, as no proof was found within {time_limit:g} s"

@@ -22,10 +22,10 @@ from sdpbb.problem.partition import Violation, violations
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.sources import arguments_of
 from sdpbb.questions.report import SHOWN, Report
-from sdpbb.run.arguments import SolveArguments, changed, divided
+from sdpbb.run.arguments import SolveArguments, divided
 from sdpbb.run.certificates.writer import CertificateOrder
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.solver import solve_and_certify
+from sdpbb.run.solver import solve
 from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.interruption import interruptible
@@ -340,12 +340,11 @@ def optimality_gap(
     Interrupted
         As for `solve`, with the report on the run until then.
     """
-    stated, changes = divided(arguments, optimality_gap)
+    stated, parameters = divided(arguments, parameters, optimality_gap)
     instance, numbers = _instance(points, labels, k, stated)
     partition = Partition(numbers)
     violated = violations(instance, partition)
     is_comparable = partition.n_clusters == instance.k and not violated
-    parameters = changed(parameters, changes)
     start = partition.labels if is_comparable else None
     about = partition if is_comparable else None
     order = None if certificate is None else CertificateOrder(certificate, about)
@@ -353,9 +352,7 @@ def optimality_gap(
     def report(stop: threading.Event) -> GapReport:
         failure: CertificateError | None = None
         try:
-            result = solve_and_certify(
-                instance, parameters, observer, stop, start=start, order=order
-            )
+            result = solve(instance, parameters, observer, stop, start=start, certificate=order)
         except CertificateError as error:
             failure, result = error, error.result
         cost = partition.cost(instance)

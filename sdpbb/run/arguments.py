@@ -70,36 +70,31 @@ def stated_run(
     InstanceError, ParameterError
         For values that are wrong, and for what an instance states itself.
     """
-    of_instance, changes = divided(arguments, function)
     if k is not None and not _is_number(k):
         if parameters is not None:
             raise TypeError(f"{function.__name__}() got parameters twice: as k, and by keyword")
         if not isinstance(given, Instance):
             raise InstanceError(f"k is a {type(k).__name__}; expected the number of clusters")
         k, parameters = None, k
-    return stated_instance(given, k, of_instance), changed(parameters, changes)
+    of_instance, parameters = divided(arguments, parameters, function)
+    return stated_instance(given, k, of_instance), parameters
 
 
 def divided(
-    arguments: Mapping[str, Any], function: Callable[..., Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return those of the arguments by keyword that state an instance, and single parameters.
+    arguments: Mapping[str, Any], parameters: SolverParameters | None, function: Callable[..., Any]
+) -> tuple[dict[str, Any], SolverParameters]:
+    """Return the arguments by keyword that state an instance, and the parameters with the others.
 
-    Parameters and errors are those of `stated_run`.
+    Arguments and errors are those of `stated_run`.
     """
-    of_instance = InstanceArguments.__annotations__
-    of_run = own_declarations(SolverParameters)
-    check_keywords(arguments, [*of_instance, *of_run], function)
-    stated = {name: value for name, value in arguments.items() if name in of_instance}
-    return stated, {name: value for name, value in arguments.items() if name in of_run}
-
-
-def changed(parameters: SolverParameters | None, changes: Mapping[str, Any]) -> SolverParameters:
-    """Return parameters, or the default ones, with single ones instead of theirs."""
+    names = InstanceArguments.__annotations__
+    check_keywords(arguments, [*names, *own_declarations(SolverParameters)], function)
+    stated = {name: value for name, value in arguments.items() if name in names}
+    changes = {name: value for name, value in arguments.items() if name not in names}
     parameters = SolverParameters() if parameters is None else parameters
     if changes and isinstance(parameters, SolverParameters):
-        return replace(parameters, **changes)
-    return parameters
+        parameters = replace(parameters, **changes)
+    return stated, parameters
 
 
 def _is_number(value: Any) -> bool:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -70,9 +70,6 @@ from sdpbb.search.result import (
 from sdpbb.search.tree import Tolerances, Tree
 from sdpbb.search.workforce import Workforce
 
-if TYPE_CHECKING:
-    from sdpbb.run.certificates.writer import CertificateOrder
-
 # Seconds between two measurements of the memory.
 MEMORY_SECONDS = 0.25
 # Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
@@ -90,7 +87,8 @@ class Run:
     state : with the instance and the parameters, which become those that the memory allows once the
         bound of the root as a whole begins. It is changed; that of a checkpoint is resumed
     observer, interrupt : receives events; ends the run when it is set
-    checkpoint, order : the files that it writes; None: no file
+    checkpoint, certificate : the files that it writes; None: no file. The second may be a
+        `CertificateOrder`
     start : a clustering to begin with, if there is one
     resumed : the event that reports a resumed run; None of a new run
     executor : evaluates nodes instead of processes of this machine; None: as the parameters say
@@ -100,7 +98,7 @@ class Run:
     observer: Observer
     interrupt: threading.Event
     checkpoint: FilePath | None = None
-    order: CertificateOrder | None = None
+    certificate: FilePath | None = None
     start: Partition | None = None
     resumed: Resumed | None = None
     executor: Executor | None = None
@@ -292,11 +290,15 @@ class Run:
 
     def _write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""
-        order, state = self.order, self.state
-        if order is None or not order.applies_to(result):
+        order, state = self.certificate, self.state
+        if order is None:
             return
-        from sdpbb.run.certificates.writer import write_certificate
+        # What writes them is imported where one is asked for.
+        from sdpbb.run.certificates.writer import CertificateOrder, write_certificate
 
+        order = order if isinstance(order, CertificateOrder) else CertificateOrder(order)
+        if not order.applies_to(result):
+            return
         proofs = None if state.subsets is None else state.subsets.best_proofs()
         assert state.proof is not None  # of a certified run
         gap = state.parameters.gap

@@ -6,12 +6,11 @@ import os
 import threading
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Instance
 from sdpbb.run.arguments import (
     SolveArguments,
     check_certifiable,
@@ -30,9 +29,6 @@ from sdpbb.runtime.files import FilePath, new_file_problem, output_problem, show
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.search.events import Observer, Resumed, all_of, ignore
 from sdpbb.search.result import Result
-
-if TYPE_CHECKING:
-    from sdpbb.run.certificates.writer import CertificateOrder
 
 
 def solve(
@@ -130,41 +126,29 @@ def solve(
         result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
     """
     stated, asked = stated_run(instance, k, parameters, arguments, solve)
-    order = None if certificate is None else _order(certificate)
-    observer = all_of(ProgressTable(), observer) if verbose else observer
-    return solve_and_certify(stated, asked, observer, interrupt, checkpoint, start, order, executor)
-
-
-def solve_and_certify(
-    instance: Instance,
-    parameters: SolverParameters | None = None,
-    observer: Observer = ignore,
-    interrupt: threading.Event | None = None,
-    checkpoint: FilePath | None = None,
-    start: ArrayLike | None = None,
-    order: CertificateOrder | None = None,
-    executor: Executor | None = None,
-) -> Result:
-    """Solve as `solve` does, with a `CertificateOrder` in place of a path."""
-    parameters = SolverParameters() if parameters is None else parameters
-    check_compatibility(instance, parameters, checkpoint)
-    check_executor(executor, parameters)
+    check_compatibility(stated, asked, checkpoint)
+    check_executor(executor, asked)
     with reserved_checkpoint(checkpoint, new_file_problem):
-        if order is not None or parameters.certify:
-            parameters = replace(parameters, certify=True)
-            check_certifiable(instance, None if order is None else order.path, checkpoint)
-        first = None if start is None else checked_clustering(start, instance, "start")
-        state = RunState(instance, parameters)
-        files = {"checkpoint": checkpoint, "order": order}
-        return _run(state, observer, interrupt, **files, start=first, executor=executor)
+        if certificate is not None or asked.certify:
+            asked = replace(asked, certify=True)
+            check_certifiable(stated, certificate, checkpoint)
+        first = None if start is None else checked_clustering(start, stated, "start")
+        files = {"checkpoint": checkpoint, "certificate": certificate}
+        more = {"start": first, "executor": executor}
+        return _run(RunState(stated, asked), observer, interrupt, verbose, **files, **more)
 
 
 def _run(
-    state: RunState, observer: Observer, interrupt: threading.Event | None, **more: Any
+    state: RunState,
+    observer: Observer,
+    interrupt: threading.Event | None,
+    verbose: bool,
+    **more: Any,
 ) -> Result:
     """Run (more: of a `Run`) until it ends, or the interrupt or the first Ctrl-C ends it."""
-    observer = all_of(log, observer)
-    return interruptible(interrupt, lambda stop: Run(state, observer, stop, **more).result())
+    observers = [log, ProgressTable(), observer] if verbose else [log, observer]
+    told = all_of(*observers)
+    return interruptible(interrupt, lambda stop: Run(state, told, stop, **more).result())
 
 
 class Changes(TypedDict, total=False):
@@ -218,39 +202,28 @@ def resume(
         raise wrong("more_time", more_time, "no time limit besides, which counts the whole run")
     if more_time is not None and not more_time > 0:
         raise wrong("more_time", more_time, "seconds > 0")
-    observer = all_of(ProgressTable(), observer) if verbose else observer
     is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
     writable = output_problem if is_same else new_file_problem
     written_to = path if checkpoint is None else checkpoint
     with reserved_checkpoint(written_to, writable):
-        saved = read_checkpoint(path)
-        order = None
+        state = read_checkpoint(path)
         if certificate is not None:
-            check_certifiable(saved.instance, certificate, path, checkpoint)
-            if not saved.parameters.certify:
+            check_certifiable(state.instance, certificate, path, checkpoint)
+            if not state.parameters.certify:
                 begun = f"{shown_path(certificate)}: the run did not start with one"
                 raise ParameterError(f"certificate = {begun}")
-            order = _order(certificate)
         if more_time is not None:
-            changes["time_limit"] = saved.seconds + more_time
-        parameters = _with_changes(saved.parameters, changes)
-        check_executor(executor, parameters)
-        resumed = Resumed(
-            path=os.fspath(path),
-            n_nodes=0 if saved.tree is None else saved.tree.statistics.n_nodes,
-            n_open=0 if saved.tree is None else saved.tree.n_open,
-            seconds=saved.seconds,
+            changes["time_limit"] = state.seconds + more_time
+        state.parameters = _with_changes(state.parameters, changes)
+        check_executor(executor, state.parameters)
+        n_nodes, n_open = 0, 0
+        if (tree := state.tree) is not None:
+            n_nodes, n_open = tree.statistics.n_nodes, tree.n_open
+        resumed = Resumed(os.fspath(path), n_nodes, n_open, state.seconds)
+        files = {"checkpoint": written_to, "certificate": certificate}
+        return _run(
+            state, observer, interrupt, verbose, **files, resumed=resumed, executor=executor
         )
-        state = replace(saved, parameters=parameters)
-        files = {"checkpoint": written_to, "order": order}
-        return _run(state, observer, interrupt, **files, resumed=resumed, executor=executor)
-
-
-def _order(certificate: FilePath) -> CertificateOrder:
-    """Return the order of a certificate. What writes them is imported where one is asked for."""
-    from sdpbb.run.certificates.writer import CertificateOrder
-
-    return CertificateOrder(certificate)
 
 
 def _with_changes(parameters: SolverParameters, changes: Changes) -> SolverParameters:

@@ -70,15 +70,6 @@ PROVISIONAL_GROWTH = 2.0
 NO_CLUSTERING, NOTHING = ProvenBound(math.inf), ProvenBound(0.0)
 
 
-@dataclass(frozen=True)
-class Incumbent:
-    """Incumbent of one evaluation: its cost, and its labels if they were found here."""
-
-    cost: float
-    labels: NDArray[np.intp] | None = None
-    source: str = ""
-
-
 def evaluate(
     node: Node, upper: float, context: EvaluationContext, budget: Budget = ENDLESS
 ) -> NodeResult:
@@ -93,7 +84,7 @@ def evaluate(
     node, upper : the node, and the cost of the incumbent, inf if there is none
     budget : limits of the time for that, and its cores
     """
-    with using_integer_solver(context.milp_solver):
+    with using_integer_solver(context.milp_solver), using_cores(budget.cores):
         return _evaluate(node, upper, context, budget.begin())
 
 
@@ -110,52 +101,53 @@ def _evaluate(node: Node, upper: float, context: EvaluationContext, budget: Budg
         if found is None:
             return NodeResult(NodeStatus.UNFINISHED, NOTHING, state=node.state)
         feasible = found
-    evaluation = _Evaluation(node, Incumbent(upper), context, decided, bounded, feasible, budget)
+    evaluation = _Evaluation(node, context, decided, bounded, feasible, budget, upper)
     same = bounded.n_blocks == decided.n_blocks
-    known = feasible if same and bounded.keeps(feasible) else None
-    only = only_clustering(bounded, known)
-    if only is not None:
-        return evaluation.close_by(only)
-    with using_cores(budget.cores):
-        return evaluation.run()
+    only = only_clustering(bounded, feasible if same and bounded.keeps(feasible) else None)
+    return evaluation.run() if only is None else evaluation.close_by(only)
 
 
+@dataclass(eq=False)
 class _Evaluation:
-    """Evaluation of one node: its bound and its incumbent only ever improve."""
+    """Evaluation of one node: its bound and its incumbent only ever improve.
 
-    def __init__(
-        self,
-        node: Node,
-        incumbent: Incumbent,
-        context: EvaluationContext,
-        decided: Contraction,
-        bounded: Contraction,
-        feasible: NDArray[np.intp],
-        budget: Budget,
-    ) -> None:
-        self._node = node
+    decided, bounded : contractions for heuristics, and for the bound
+    feasible : labels of the blocks of `decided`, which keep pairs and sizes
+    upper, labels, source : the incumbent: its cost, and its labels if they were found here
+    """
+
+    node: Node
+    context: EvaluationContext
+    decided: Contraction
+    bounded: Contraction
+    feasible: NDArray[np.intp]
+    budget: Budget
+    upper: float
+    labels: NDArray[np.intp] | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        node, context = self.node, self.context
         self._bound = NOTHING
-        self._incumbent = incumbent
-        self._context = context
-        self._decided = decided
-        self._bounded = bounded
-        self._feasible = feasible
-        self._budget = budget
         self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
         self._heuristic = PreparedSearch(
-            context.heuristic, decided, feasible, budget.time_left, is_root=node.number == 0
+            context.heuristic,
+            self.decided,
+            self.feasible,
+            self.budget.time_left,
+            is_root=node.number == 0,
         )
         self._run: BoundRun[Any] | None = None
         self._progress = BoundProgress(NOTHING, False, 0, 0)
         self._iterations_before = 0
         self._met: NDArray[np.intp] | None = None  # in bounding, and offered
-        self._offer(decided, feasible, "colouring")
+        self._offer(self.decided, self.feasible, "colouring")
 
     def close_by(self, labels: NDArray[np.intp]) -> NodeResult:
         """Close the node by labels of its blocks that cost as much as all others."""
-        self._offer(self._bounded, labels, "colouring")
-        instance = self._context.instance
-        self._raise_to(self._context.bounding.cost_of_only(self._bounded, labels, instance))
+        self._offer(self.bounded, labels, "colouring")
+        instance = self.context.instance
+        self._raise_to(self.context.bounding.cost_of_only(self.bounded, labels, instance))
         return self._result(NodeStatus.CLOSED)
 
     def _raise_to(self, bound: ProvenBound) -> None:
@@ -164,14 +156,14 @@ class _Evaluation:
 
     def run(self) -> NodeResult:
         """Alternate bounds and heuristics until the node is closed, stalled or left."""
-        if self._budget.is_urgent():
+        if self.budget.is_urgent():
             return self._result(NodeStatus.UNFINISHED)
-        is_to_be_bounded = self._budget.bounds and not self._context.is_without_bound
+        is_to_be_bounded = self.budget.bounds and not self.context.is_without_bound
         if not is_to_be_bounded:
-            self._raise_to(self._context.bounding.scatter(self._bounded))
+            self._raise_to(self.context.bounding.scatter(self.bounded))
         if self._n_heuristics == 0:
             apart = self._split_components()
-            if apart is None and self._node.number == 0 and self._run_heuristic(None):
+            if apart is None and self.node.number == 0 and self._run_heuristic(None):
                 apart = self._split_components()
             if apart is not None:
                 return apart
@@ -179,8 +171,8 @@ class _Evaluation:
         if not is_to_be_bounded:
             return self._result(NodeStatus.UNFINISHED)
         run = self._begin()
-        while not self._budget.is_urgent():
-            self._progress = run.advance(self._cutoff, self._budget.time_left)
+        while not self.budget.is_urgent():
+            self._progress = run.advance(self._cutoff, self.budget.time_left)
             self._raise_to(self._progress.bound)
             if self._bound == NO_CLUSTERING:
                 return self._result(NodeStatus.INFEASIBLE)
@@ -190,7 +182,7 @@ class _Evaluation:
             if self._progress.is_cut:
                 break
             stalled, improved = self._progress.stalled, False
-            due = self._context.heuristic_iterations[self._n_heuristics - 1 :]
+            due = self.context.heuristic_iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
                 improved = self._run_heuristic(run)
                 self._n_heuristics += 1
@@ -200,30 +192,23 @@ class _Evaluation:
                     return apart
             if stalled:
                 return self._fix_or_branch(run)
-            if self._budget.is_over() or improved:  # another process may not come back from a step
+            if self.budget.is_over() or improved:  # another process may not come back from a step
                 break
-        self._take_provisional(run)
-        return self._result(NodeStatus.UNFINISHED)
-
-    def _take_provisional(self, run: BoundRun[Any]) -> None:
-        """Take the provisional bound of a run that has not closed the node.
-
-        That takes some time as well, so it is done only if this evaluation has done a good part of
-        the run's iterations.
-        """
+        # A provisional bound takes some time as well, so it is taken only if this evaluation has
+        # done a good part of the run's iterations.
         enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
-        is_last = self._progress.is_cut or self._budget.is_urgent()
-        if enough or is_last:
-            self._raise_to(self._context.bounding.provisional(run, self._bound))
+        if enough or self._progress.is_cut or self.budget.is_urgent():
+            self._raise_to(self.context.bounding.provisional(run, self._bound))
+        return self._result(NodeStatus.UNFINISHED)
 
     def _begin(self) -> BoundRun[Any]:
         """Begin to bound the node, or continue with it."""
-        bounding, state = self._context.bounding, self._node.state
+        bounding, state = self.context.bounding, self.node.state
         if state is None or state.bounding is None:
-            self._run = bounding.start(self._bounded, self._node.warm_start, self._known_labels())
+            self._run = bounding.start(self.bounded, self.node.warm_start, self._known_labels())
         else:
             # A run changes its state, and a node is not to change.
-            self._run = bounding.resume(self._bounded, copy.deepcopy(state.bounding))
+            self._run = bounding.resume(self.bounded, copy.deepcopy(state.bounding))
             self._iterations_before = self._run.n_iterations
         return self._run
 
@@ -232,20 +217,27 @@ class _Evaluation:
 
         They are the incumbent's, or those that showed the node to be feasible.
         """
-        for labels in (self._incumbent.labels, self._decided.lift(self._feasible)):
-            of_blocks = None if labels is None else labels_of_blocks(labels, self._bounded)
-            if of_blocks is not None and self._bounded.keeps(of_blocks):
+        for labels in (self.labels, self.decided.lift(self.feasible)):
+            of_blocks = self._of_blocks(labels, self.bounded)
+            if of_blocks is not None:
                 return of_blocks
         return None
 
+    @staticmethod
+    def _of_blocks(
+        labels: NDArray[np.intp] | None, contraction: Contraction
+    ) -> NDArray[np.intp] | None:
+        """Return labels of the points as those of the blocks, if they keep all constraints."""
+        of_blocks = None if labels is None else labels_of_blocks(labels, contraction)
+        return of_blocks if of_blocks is not None and contraction.keeps(of_blocks) else None
+
     @property
     def _cutoff(self) -> float:
-        return self._context.tolerances.cutoff(self._incumbent.cost)
+        return self.context.tolerances.cutoff(self.upper)
 
     @property
     def _is_closed(self) -> bool:
-        lower = self._node.proven(self._bound)
-        return self._context.tolerances.closes(lower, self._incumbent.cost)
+        return self.context.tolerances.closes(self.node.proven(self._bound), self.upper)
 
     def _split_components(self) -> NodeResult | None:
         """Return a FIXED result if distances split off components worth recentring, else None.
@@ -253,28 +245,20 @@ class _Evaluation:
         Each component is moved to its own mean, so that numbers lose no digits to what is far away.
         None, too, if that hardly makes anything smaller.
         """
-        cutoff = self._cutoff
-        if not math.isfinite(cutoff) or self._context.is_without_bound:
+        cutoff, instance = self._cutoff, self.context.instance
+        if not math.isfinite(cutoff) or self.context.is_without_bound:
             return None
-        component_of, evidence = self._context.bounding.components_apart(
-            self._bounded, self._context.instance, cutoff, self._budget.is_urgent
+        component_of, evidence = self.context.bounding.components_apart(
+            self.bounded, instance, cutoff, self.budget.is_urgent
         )
-        fixings = Fixings(components=self._bounded.lift(component_of), below=cutoff)
-        if not self._are_worth_moving(fixings):
+        components = self.bounded.lift(component_of)
+        fixings = Fixings(components=components, below=cutoff)
+        if fixings.n_components <= self.node.fixings.n_components:
+            return None
+        moved = Partition(components).sum_of_squares(instance.points, instance.weights)
+        if WORTH_MOVING * moved > self.bounded.total:
             return None
         return self._result(NodeStatus.FIXED, fixings=fixings, fixing_evidence=evidence)
-
-    def _are_worth_moving(self, fixings: Fixings) -> bool:
-        """Return whether moving components is worth it.
-
-        There are more components than before, and moving them makes sums smaller.
-        """
-        components = fixings.components
-        if components is None or fixings.n_components <= self._node.fixings.n_components:
-            return False
-        instance = self._context.instance
-        moved = Partition(components).sum_of_squares(instance.points, instance.weights)
-        return WORTH_MOVING * moved <= self._bounded.total
 
     def _offer(self, contraction: Contraction, labels: NDArray[np.intp], source: str) -> None:
         """Take labels of the blocks if they are a better incumbent.
@@ -284,108 +268,83 @@ class _Evaluation:
         """
         lifted = contraction.lift(labels)
         # As it will be reported: sums over blocks may be of other coordinates.
-        cost = Partition(lifted).cost(self._context.instance)
-        if cost < self._incumbent.cost and contraction.keeps(labels):
-            self._incumbent = Incumbent(cost, lifted, source)
-            self._budget.found(lifted, cost, source)
+        cost = Partition(lifted).cost(self.context.instance)
+        if cost < self.upper and contraction.keeps(labels):
+            self.upper, self.labels, self.source = cost, lifted, source
+            self.budget.found(lifted, cost, source)
 
     def _offer_of_bounding(self, run: BoundRun[Any]) -> None:
         """Take the clustering that bounding has met, if it is one and better than the incumbent."""
         labels = run.clustering()
-        if labels is None or len(np.unique(labels)) != self._bounded.k:
+        if labels is None or len(np.unique(labels)) != self.bounded.k:
             return
         if self._met is None or not np.array_equal(labels, self._met):
             self._met = labels
-            self._offer(self._bounded, labels, "bounding")
+            self._offer(self.bounded, labels, "bounding")
 
     def _run_heuristic(self, run: BoundRun[Any] | None) -> bool:
         """Look for a better clustering, from the affinity of the bounding if there is one.
 
         Return whether one was found.
         """
-        known = self._incumbent.cost
-        affinity = None if run is None else self._affinity(run)
+        known, affinity = self.upper, None if run is None else run.affinity()
+        if affinity is not None and self.bounded is not self.decided:
+            block = self.bounded.block_of[self.decided.representatives]
+            affinity = affinity[np.ix_(block, block)]
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
-        rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
+        rng = np.random.default_rng([self.context.seed, self.node.number, self._n_heuristics])
         # Where time is limited, most of what is left at the root is for its bound.
-        before = LIMITED_SHARE if self._decided.has_limits else BEFORE_SHARE
-        share = before if run is None and not self._context.is_without_bound else 1.0
+        before = LIMITED_SHARE if self.decided.has_limits else BEFORE_SHARE
+        share = before if run is None and not self.context.is_without_bound else 1.0
         self._heuristic.search(
             rng,
             affinity,
-            lambda: self._budget.has_used(share),
-            lambda labels, source: self._offer(self._decided, labels, source),
+            lambda: self.budget.has_used(share),
+            lambda labels, source: self._offer(self.decided, labels, source),
         )
-        return self._incumbent.cost < known
-
-    def _affinity(self, run: BoundRun[Any]) -> NDArray[np.float64]:
-        """Return the affinity of the blocks in which clusterings are looked for."""
-        Z = run.affinity()
-        if self._bounded is self._decided:
-            return Z
-        block = self._bounded.block_of[self._decided.representatives]
-        return Z[np.ix_(block, block)]
+        return self.upper < known
 
     def _fix_or_branch(self, run: BoundRun[Any]) -> NodeResult:
         """Return the result of a stalled bound: fixings, or the branching pair.
 
-        Pairs are fixed; the node is branched unless that changes the blocks.
+        Pairs are fixed; the node is branched unless that merges blocks or leaves no clustering, so
+        that the bound is worth another try.
         """
-        fixings, evidence = Fixings(), None
+        found: dict[str, Any] = {"warm_start": run.warm_start()}
         # Without an incumbent there is nothing that fixed pairs could be better than.
-        if self._context.fixing and math.isfinite(self._cutoff):
-            fixings, evidence = self._fixings(run)
-        found: dict[str, Any] = {
-            "warm_start": run.warm_start(),
-            "fixings": fixings,
-            "fixing_evidence": evidence,
-        }
-        if len(fixings) and self._changes_blocks(fixings):
-            return self._result(NodeStatus.FIXED, **found)
-        pair = branching_pair(self._bounded, run.affinity())
+        if self.context.fixing and math.isfinite(self._cutoff):
+            pairs = run.fixings(self._cutoff)
+            fixings = Fixings(self.bounded.representatives[pairs.apart], self._cutoff)
+            found |= {"fixings": fixings, "fixing_evidence": pairs.evidence}
+            if len(fixings):
+                fixed = with_fixings(self.node, fixings)
+                bounded = bounded_contraction(fixed, self.context.instance)
+                if bounded is None or bounded.n_blocks < self.bounded.n_blocks:
+                    return self._result(NodeStatus.FIXED, **found)
+        pair = branching_pair(self.bounded, run.affinity())
         if pair is None:  # more than k blocks, and each two of them are cannot-linked
             return self._result(NodeStatus.INFEASIBLE)
         return self._result(NodeStatus.BRANCH, pair=pair, **found)
 
-    def _fixings(self, run: BoundRun[Any]) -> tuple[Fixings, Any]:
-        """Return the pairs of points that the bound keeps apart, and the evidence for that."""
-        pairs, first = run.fixings(self._cutoff), self._bounded.representatives
-        return Fixings(first[pairs.apart], self._cutoff), pairs.evidence
-
-    def _changes_blocks(self, fixings: Fixings) -> bool:
-        """Return whether fixed pairs merge blocks or leave no clustering.
-
-        Then the bound is worth another try.
-        """
-        node = with_fixings(self._node, fixings)
-        bounded = bounded_contraction(node, self._context.instance)
-        return bounded is None or bounded.n_blocks < self._bounded.n_blocks
-
-    def _best_feasible(self) -> NDArray[np.intp]:
-        """Return labels (n,) that keep the node's decisions: the cheapest found here, if any.
-
-        The next slice of the evaluation begins its bounding with them.
-        """
-        labels = self._incumbent.labels
-        of_blocks = None if labels is None else labels_of_blocks(labels, self._decided)
-        if labels is not None and of_blocks is not None and self._decided.keeps(of_blocks):
-            return labels
-        return self._decided.lift(self._feasible)
-
     def _result(self, status: NodeStatus, **more: Any) -> NodeResult:
-        """Return the result of the evaluation."""
+        """Return the result of the evaluation.
+
+        The next slice begins its bounding with the cheapest labels found here that keep the node's
+        decisions, if there are any.
+        """
         if status is NodeStatus.UNFINISHED:
-            known = self._node.state or EvaluationState()
+            known = self.node.state or EvaluationState()
             bounding = known.bounding if self._run is None else self._run
             more["state"] = EvaluationState(bounding, self._n_heuristics)
+        is_kept = self._of_blocks(self.labels, self.decided) is not None
         return NodeResult(
             status=status,
-            bound=self._bound if self._context.keeps_evidence else self._bound.bare(),
-            labels=self._incumbent.labels,
-            cost=self._incumbent.cost,
-            source=self._incumbent.source,
-            block_of=self._bounded.block_of,
-            known_labels=self._best_feasible(),
+            bound=self._bound if self.context.keeps_evidence else self._bound.bare(),
+            labels=self.labels,
+            cost=self.upper,
+            source=self.source,
+            block_of=self.bounded.block_of,
+            known_labels=self.labels if is_kept else self.decided.lift(self.feasible),
             n_iterations=self._progress.n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,
             **more,

@@ -56,7 +56,7 @@ def test_a_check_is_certified_where_nothing_fits(tmp_path_factory, instance):
 def test_a_check_without_a_proof_in_time_keeps_its_report(tmp_path, monkeypatch):
     instance = sdpbb.Instance(POINTS, 2, cluster_constraints=[sdpbb.MaximumSize(4)])
     unproven = sdpbb.solve(POINTS, 2, node_limit=1)
-    monkeypatch.setattr("sdpbb.run.solver.solve_and_certify", lambda *_, **__: unproven)
+    monkeypatch.setattr("sdpbb.run.solver.solve", lambda *_, **__: unproven)
     with pytest.raises(CertificateError, match=r"proof: not written, as no proof .* 60 s") as error:
         sdpbb.check_constraints(instance, certificate=tmp_path / "proof")
     assert error.value.result.is_feasible is False

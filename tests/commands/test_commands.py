@@ -180,7 +180,7 @@ def test_a_reader_that_leaves_costs_one_line(folder):
     assert process.stderr == "error: standard output: could not be written (Broken pipe)\n"
 
 
-STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gap.solve_and_certify"
+STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gap.solve"
 BEGIN = "sdpbb.questions.batch.batch._Batch._begin"
 
 

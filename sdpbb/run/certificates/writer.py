@@ -46,7 +46,7 @@ COLOURING_WORK = 2_000_000
 
 @dataclass(frozen=True)
 class CertificateOrder:
-    """Order of a certificate, to be written at the end of a run.
+    """Path of a certificate to be written at the end of a run, and what it is about.
 
     path : of the file
     about : a clustering that keeps the constraints, instead of the best one found
@@ -56,6 +56,9 @@ class CertificateOrder:
     path: FilePath
     about: Partition | None = None
     only: SolutionStatus | None = None
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
 
     def applies_to(self, result: Result) -> bool:
         """Return whether a certificate is to be written of a result."""
