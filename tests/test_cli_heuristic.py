@@ -89,7 +89,7 @@ def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
         assert not clock.is_over
         return self.found
 
-    monkeypatch.setattr("sdpbb.app.cli.outputs.INTERVAL", 0.02)
+    monkeypatch.setattr("sdpbb.app.cli.files.INTERVAL", 0.02)
     monkeypatch.setattr(fake, "search", search)
     _, out, _ = run("fake", data)
     assert "\nWorking         0 s\n" in out

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sdpbb.app.cli.app import COMMANDS, application
-from sdpbb.app.cli.inputs import InstanceOptions, warnings_as_lines
+from sdpbb.app.cli.files import InstanceOptions, reading_files
 from sdpbb.errors import InstanceWarning
 
 CSV = "id,x,class\na,0,u\nb,1,u\nc,5,v\nd,9,v\n"
@@ -36,7 +36,7 @@ def test_a_warning_is_a_line_on_standard_error(tmp_path, capsys):
 
 
 def test_other_warnings_stay_warnings():
-    with pytest.warns(UserWarning, match="^of another kind$") as caught, warnings_as_lines():
+    with pytest.warns(UserWarning, match="^of another kind$") as caught, reading_files():
         warnings.warn("of another kind", UserWarning, stacklevel=1)
     assert not any(issubclass(warning.category, InstanceWarning) for warning in caught)
 

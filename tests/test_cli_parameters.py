@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from sdpbb.app.cli.engine import EngineOptions
+from sdpbb.app.cli.options import EngineOptions
 from sdpbb.run.parameters import SolverParameters
 
 

@@ -34,11 +34,6 @@ LARGEST_INTEGER = 2**31 - 1
 """Largest absolute value of an integer unless another is declared: times the number of blocks it
 still fits the integers of compiled code."""
 
-_INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
-_NUMBER = re.compile(
-    r"[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)", re.ASCII | re.IGNORECASE
-)
-
 ELSEWHERE = {
     "labels": ("known_classes", "start"),
     "n_clusters": ("k",),
@@ -245,33 +240,6 @@ class Declaration:
             problems.append(problem)
         raise wrong(self.name, value, self._or_none(problems))
 
-    def from_text(self, text: str) -> Any:
-        """Return the value that a text stands for.
-
-        Numbers and words are read as they are, and so are true, false and none; texts of a list
-        have semicolons between them.
-
-        Raises
-        ------
-        ParameterError
-            If it stands for no value of the domain.
-        """
-        words: dict[str, Any] = {word.lower(): word for word in self.choices}
-        words |= {"none": None} if self.is_optional else {}
-        words |= {"true": True, "false": False} if bool in self.kinds else {}
-        value: Any = text
-        if text.lower() in words:
-            value = words[text.lower()]
-        elif {int, float} & {*self.kinds} and _INTEGER.fullmatch(text):
-            value = int(text)
-        elif float in self.kinds and _NUMBER.fullmatch(text):
-            value = float(text)
-        elif tuple[str, ...] in self.kinds:
-            value = tuple(name.strip() for name in text.split(";"))
-        elif not any(map(_has_text, self.kinds)):
-            raise ParameterError(f"{self.name} = {text}: available in Python only")
-        return self.checked(value)
-
     def _or_none(self, phrases: Iterable[str]) -> str:
         return " or ".join(dict.fromkeys(phrases)) + (", or None" if self.is_optional else "")
 
@@ -281,7 +249,9 @@ class Declaration:
             number = as_integer(value) if kind is int else as_number(value)
             if number is None or not self._holds(number):
                 return value, self._phrase(kind)
-            return number, self._width if kind is int and abs(number) > self.largest else ""
+            is_wide = kind is int and abs(number) > self.largest
+            width = f"an integer below 2^{self.largest.bit_length()} in absolute value"
+            return number, width if is_wide else ""
         if get_origin(kind) is tuple:
             items = value.tolist() if isinstance(value, np.ndarray) else value
             if not isinstance(items, (tuple, list)):
@@ -305,14 +275,6 @@ class Declaration:
     def _bounds(self) -> dict[str, float]:
         named = zip(_SIGNS, (self.ge, self.gt, self.le, self.lt), strict=True)
         return {sign: bound for sign, bound in named if bound is not None}
-
-    @property
-    def _width(self) -> str:
-        """Integers that fit where they are stored, in words."""
-        if self.largest != LARGEST_INTEGER:
-            return f"an integer below 2^{self.largest.bit_length()}"
-        absolute = " in absolute value" if self.ge is None else ""
-        return f"an integer of at most {LARGEST_INTEGER}{absolute}"
 
     def _phrase(self, kind: Any) -> str:
         """Return the values of a type in words, as messages say them."""
@@ -455,11 +417,6 @@ def _class_of(kind: Any) -> type:
     Of Callable[..., Any] it is Callable, of Any object.
     """
     return object if kind is Any else get_origin(kind) or kind
-
-
-def _has_text(kind: Any) -> bool:
-    """Return whether values of a type can be written in an option of the command line."""
-    return kind in (int, float, bool, str) or get_origin(kind) in (Literal, tuple)
 
 
 def _short(number: float) -> str:

@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 import numpy as np
 import pytest
 
-from sdpbb.app.cli import EXIT_CODES, ExitCode
+from sdpbb.app.cli import ExitCode
 from sdpbb.app.cli.app import COMMANDS
 from sdpbb.constraint_sets import Drawing
 from sdpbb.problem import Instance
@@ -39,12 +39,11 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_the_help_says_every_exit_status(run, name):
-    assert set(EXIT_CODES) == set(ExitCode)
     status, out, _ = run(*name.split(), "--help")
     assert status == 0
     words = " ".join(out.split())
-    for code, meaning in EXIT_CODES.items():
-        assert f"{code.value} {meaning}" in words
+    for code in ExitCode:
+        assert f"{code.value} {code.meaning}" in words
 
 
 SOLVE, CHECK, KMEANS, PCCC = "solve", "check", "heuristic kmeans", "heuristic pccc"
@@ -164,7 +163,7 @@ def test_neither_the_solver_nor_a_compiler_is_loaded_to_verify(proof):
     )
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "sdpbb.checker.verify" in loaded
-    assert not loaded & {"numba", "sdpbb.run.solver", "sdpbb.bounds", "highspy", "scipy"}
+    assert not loaded & {"numba", "sdpbb.run.solver", "sdpbb.bounds.bound", "highspy", "scipy"}
 
 
 def test_a_reader_that_leaves_costs_one_line(folder):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.app.cli.inputs import InstanceOptions
+from sdpbb.app.cli.files import InstanceOptions
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.textfile import shown

@@ -1,6 +1,5 @@
 """The command `sdpbb`."""
 
-from sdpbb.app.cli.app import main
-from sdpbb.app.cli.exits import EXIT_CODES, ExitCode, exit_code
+from sdpbb.app.cli.app import ExitCode, exit_code, main
 
-__all__ = ["EXIT_CODES", "ExitCode", "exit_code", "main"]
+__all__ = ["ExitCode", "exit_code", "main"]

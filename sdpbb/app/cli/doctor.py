@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode
-from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.app import ExitCode
+from sdpbb.app.cli.files import Outputs
 from sdpbb.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def parameters(
     ] = False,
 ) -> ExitCode:
     """Print all parameters of the engine: value, default, domain, meaning and reason."""
-    from sdpbb.app.cli.engine import read_parameters
+    from sdpbb.app.cli.options import read_parameters
     from sdpbb.run.parameters import SolverParameters
 
     values = SolverParameters() if file is None else read_parameters(file)[0]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode
-from sdpbb.app.cli.inputs import constraint_counts, reading_files
-from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.app import ExitCode
+from sdpbb.app.cli.files import Outputs, reading_files
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.reading import ConstraintsFileFormat
@@ -101,7 +100,6 @@ def generate(
             help="Start FILE with a comment on how it was drawn. JSON has no comments.",
         ),
     ] = True,
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Draw constraints that agree with the true labels LABELS, by a published procedure.
 
@@ -116,7 +114,7 @@ def generate(
     drawing = Drawing(pairs, percentage, must_links, cannot_links, noise, confidence, soft, seed)
     _check_format(output_format, drawing)
     outputs.check([labels])
-    with reading_files(quiet):
+    with reading_files(outputs.quiet):
         given = read_classes(labels, column=column, encoding=encoding)
     classes = KnownClasses.of(given, len(given), f"{shown_path(labels)}: labels")
     constraints = drawing.of(classes)
@@ -125,7 +123,12 @@ def generate(
     origin = f"drawn by sdpbb {version} from the labels of {points}, {shown_path(labels)}"
     comments = [origin, str(drawing)] if header else []
     text = constraints_text(constraints, output_format, n, comments)
-    counts = constraint_counts(constraints)
+    counts = {
+        "must-link": len(constraints.must_link),
+        "cannot-link": len(constraints.cannot_link),
+        "soft must-link": len(constraints.soft_must_link),
+        "soft cannot-link": len(constraints.soft_cannot_link),
+    }
     values = {
         "labels": labels,
         "n_points": n,
@@ -135,10 +138,9 @@ def generate(
         "version": version,
     }
     outputs.write(values, (outputs.out, lambda: text))
-    if not quiet:
-        kinds = [kind for kind in counts if kind.startswith("soft") == drawing.is_soft]
-        drawn = ", ".join(counted(counts[kind], kind) for kind in kinds)
-        outputs.tell(f"{drawn} on {points}: {drawing}")
+    kinds = [kind for kind in counts if kind.startswith("soft") == drawing.is_soft]
+    drawn = ", ".join(counted(counts[kind], kind) for kind in kinds)
+    outputs.tell(f"{drawn} on {points}: {drawing}")
     return ExitCode.FOUND
 
 

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import App
 
 from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
 from heuristics.result import HeuristicResult
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, interrupted, of_option
-from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import LabelOutputs, import_engine, running
+from sdpbb.app.cli.app import ExitCode, interrupted, of_option
+from sdpbb.app.cli.files import InstanceOptions, LabelOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.runtime.document import Document
 from sdpbb.runtime.results import Reported, values_of
 from sdpbb.runtime.version import installed_version
-
-if TYPE_CHECKING:
-    pass
-
 
 heuristic = App("heuristic", group_parameters=options.OPTIONS, version_flags=[])
 
@@ -58,7 +54,6 @@ def run(
         ),
     ] = None,
     outputs: LabelOutputs = LabelOutputs(),
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Search for a clustering of the points in DATA, without a proof.
 
@@ -69,7 +64,7 @@ def run(
     if seed < 0:
         raise ParameterError(f"seed = {seed}: expected an integer >= 0")
     outputs.check([data, inputs.constraints])
-    instance = inputs.read(data, quiet)
+    instance = inputs.read(data, outputs.quiet)
     # The compiler is imported last: errors in the input are reported without the wait.
     parameters = _parameters(method, option or [], time_limit)
     from threadpoolctl import threadpool_limits
@@ -80,7 +75,7 @@ def run(
 
     # One thread, as in `sdpbb.run.run`: the matrices are small.
     with (
-        running(outputs, quiet) as current,
+        running(outputs) as current,
         threadpool_limits(1),
         _errors_name_option(parameters.keys() - {"time_limit"}),
     ):
@@ -105,7 +100,7 @@ def run(
             installed_version(),
         )
         current.tell(str(report))
-        files = outputs.labelling(result.labels, instance.origin, quiet)
+        files = outputs.labelling(result.labels, instance.origin)
         outputs.write(report, *files, outputs.page(report.document))
     return heuristic_exit_code(result)
 
@@ -123,8 +118,16 @@ def _parameters(method: str, given: list[str], time_limit: float | None) -> dict
         if name in values:
             raise ParameterError(f"--option {option}: {name} is given twice; expected it once")
         with _errors_name_option({name}):
-            values[name] = known[name].from_text(text)
+            values[name] = known[name].checked(_plain(text))
     return values | options.given(time_limit=time_limit)
+
+
+def _plain(text: str) -> Any:
+    """Return the value of a text in TOML; None for none, and the text itself for others."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except ValueError:
+        return None if text.lower() == "none" else text
 
 
 @contextmanager

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    TypeVar,
-    dataclass_transform,
-    get_args,
-    get_type_hints,
-)
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform, get_type_hints
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, convert
 
-from sdpbb.errors import ParameterError
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.runtime.declaration import Declaration, Parameters, declarations, own_declarations
 from sdpbb.runtime.reading import Reading
 
@@ -136,36 +128,34 @@ def grouped(options: type[T]) -> type[T]:
     return decorated
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def declared_options(
     kind: type[Parameters],
     *names: str,
-    short_names: Mapping[str, str] = MappingProxyType({}),
     with_defaults: bool = True,
     with_negatives: bool = True,
 ) -> Callable[[type[T]], type[T]]:
-    """Return a decorator that gives a subclass of `StatedOptions` an option for each parameter.
+    """Return a decorator that gives a class an option for each parameter.
 
     Type, choices, default and help are those of the parameter's declaration; values are checked
     where an object of the kind is made.
 
-    names : of parameters
-    short_names : paths of the parameters that have other names here
+    names : of parameters, or the short names of those inside components
     with_defaults : whether help texts state the defaults
     with_negatives : whether there is an option --no-NAME for each parameter that is true or false
     """
     known = {declaration.path: declaration for declaration in declarations(kind)}
 
     def decorate(options: type[T]) -> type[T]:
-        own: dict[str, Any] = {}
+        own = options.__annotations__ = dict(options.__annotations__)
         for name in names:
-            declaration = known[short_names.get(name, name)]
+            declaration = known[SHORT_NAMES.get(name, name)]
             is_list = declaration.kinds == (tuple[str, ...],)
             own[name] = Annotated[
                 (list[str] if is_list else declaration.annotation) | None,
                 _declared(name, declaration, with_defaults, with_negatives),
             ]
             setattr(options, name, None)
-        options.__annotations__ = own
         return grouped(options)
 
     return decorate
@@ -219,46 +209,28 @@ def _declared(
     name: str, declaration: Declaration, with_default: bool, with_negative: bool = True
 ) -> Parameter:
     """Return the annotation of the option of a parameter."""
-    group, default = GROUPS.get(name, OPTIONS), None
-    if name == "workers":
-        default = "number of cores"
-    elif declaration.default not in (None, math.inf):
-        default = str(declaration.default)
-    if bool in declaration.kinds:
-        word = name.replace("_", "-")
-        default = word if declaration.default else f"no-{word}"
-        shown = default if with_default else None
-        negative = f"--no-{word}" if with_negative else None
-        return flag(negative=negative, help=declaration.help, default=shown, group=group)
+    word, group, default = name.replace("_", "-"), GROUPS.get(name, OPTIONS), declaration.default
+    is_flag = bool in declaration.kinds
     metavar = METAVARS.get(name, "NAME" if declaration.choices else "N")
     if tuple[str, ...] in declaration.kinds:
         return repeated(metavar=metavar, help=declaration.help, group=group)
-    shown = default if with_default else None
+    if name == "workers":
+        default = "number of cores"
+    elif is_flag:
+        default = word if default else f"no-{word}"
+    shown = str(default) if with_default and default not in (None, math.inf) else None
+    if is_flag:
+        negative = f"--no-{word}" if with_negative else None
+        return flag(negative=negative, help=declaration.help, default=shown, group=group)
     return option(metavar=metavar, help=declaration.help, default=shown, group=group)
 
 
 def _read_value(kind: Any, tokens: Sequence[Token]) -> Any:
-    """Return the value of an option.
-
-    Raises
-    ------
-    ParameterError
-        If the text stands for no value of this type.
-    """
+    """Return the value of an option; `ParameterError` for an integer that cyclopts would round."""
     (token,) = tokens
-    choices = get_args(kind)
-    if choices and token.value in choices:
-        return token.value
-    if choices:
-        expected = f"one of {', '.join(map(repr, choices))}"
-    elif kind is str:
-        return token.value
-    else:
-        expected = "an integer" if kind is int else "a number"
-        with contextlib.suppress(ValueError):
-            if token.value.isascii():
-                return kind(re.sub(r"\.0*$", "", token.value) if kind is int else token.value)
-    raise ParameterError(f"{token.keyword} {token.value!r}: expected {expected}")
+    if kind is int and not re.fullmatch(r"[+-]?\d+(\.0*)?", token.value, re.ASCII):
+        raise ParameterError(f"{token.keyword} {token.value!r}: expected an integer")
+    return convert(kind, tokens)
 
 
 Data = Annotated[
@@ -315,3 +287,96 @@ Top = Annotated[
     option(metavar="N", help="Show N rows of the table; --json and --csv hold all."),
 ]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]
+
+engine_options = partial(declared_options, SolverParameters)
+"""Decorator of a class of options that state parameters of the engine, by name."""
+
+OF_EVERY_RUN = (
+    *("gap", "time_limit", "node_limit", "memory_limit", "seed", "bounding"),
+    *("sdp_solver", "milp_solver"),
+)
+"""Parameters that are options of a single run, of a sweep, and of a batch."""
+
+
+@grouped
+class EngineFile(StatedOptions):
+    """A file of parameters of the engine."""
+
+    file: ParametersFile = None
+
+    def parameters(self) -> SolverParameters:
+        """Return the parameters of a run: of the file, and of the options, which take precedence.
+
+        Without workers, dask and mpi, all cores are used.
+
+        Raises
+        ------
+        InstanceError
+            If the file cannot be read, or is wrong.
+        ParameterError
+            If the value of an option is outside of its domain.
+        """
+        stated, parameters, named = self.stated(), SolverParameters(), frozenset[str]()
+        if (file := stated.pop("file", None)) is not None:
+            parameters, named = read_parameters(file)
+        changes = {SHORT_NAMES.get(name, name): value for name, value in stated.items()}
+        if "dask" in changes or changes.get("mpi"):
+            changes.setdefault("workers", 1)
+        elif "workers" in changes:
+            changes |= {"dask": None, "mpi": False}
+        elif not named & {"workers", "dask", "mpi"}:
+            changes["workers"] = usable_cores()
+        return parameters.updated(changes)
+
+
+@engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
+class EngineOptions(EngineFile):
+    """Parameters of a run of the engine."""
+
+
+@grouped
+class StudyFile(EngineFile):
+    """A file of parameters, and what holds for the jobs of a study, such as one for each k."""
+
+    time_limit_each: Annotated[
+        float | None,
+        option(
+            metavar="S",
+            help="Spend at most S seconds on each k, constraint or point.",
+            group=LIMITS,
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        option(
+            metavar="N",
+            default="number of cores",
+            help="Number of k, constraints or points to work on at the same time.",
+        ),
+    ] = None
+
+    def stated(self) -> dict[str, Any]:
+        stated = super().stated()
+        stated.pop("time_limit_each", None)
+        return stated
+
+    @property
+    def seconds_each(self) -> float:
+        """Seconds for each job; inf without a limit."""
+        return math.inf if self.time_limit_each is None else self.time_limit_each
+
+
+@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
+class StudyOptions(StudyFile):
+    """Parameters of the runs of a study."""
+
+
+def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:
+    """Return the parameters in a TOML file, and the names of those that it states itself.
+
+    Raises InstanceError if it cannot be read, or is wrong.
+    """
+    try:
+        return SolverParameters.load_stated(file)
+    except ParameterError as error:
+        raise InstanceError(str(error)) from None

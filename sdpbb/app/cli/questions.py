@@ -1,4 +1,7 @@
-"""The commands on questions about an instance: price, certainty, sweep, check and suggest."""
+"""The commands on questions about an instance, and on many instances.
+
+They are price, certainty, sweep, check, suggest and batch.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import OF_EVERY_RUN, StudyFile, StudyOptions, engine_options
-from sdpbb.app.cli.exits import ExitCode, fail, say, study_exit_code
-from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import (
+from sdpbb.app.cli.app import ExitCode, fail, say, study_exit_code
+from sdpbb.app.cli.files import (
+    InstanceOptions,
     PageOutputs,
     Running,
     TableOutputs,
@@ -22,8 +24,20 @@ from sdpbb.app.cli.outputs import (
     import_engine,
     running,
 )
+from sdpbb.app.cli.options import (
+    OF_EVERY_RUN,
+    StudyFile,
+    StudyOptions,
+    engine_options,
+    read_parameters,
+)
 from sdpbb.errors import CertificateError, InstanceError, ParameterError
+from sdpbb.questions.batch.batch import BatchParameters
+from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.reading import Reading
+from sdpbb.runtime.values import counted
+from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
@@ -51,7 +65,6 @@ def price(
     top: options.Top = TOP,
     engine: StudyOptions = StudyOptions(),
     outputs: TableOutputs = TableOutputs(),
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Compute what each must-link and cannot-link, hard or soft, costs.
 
@@ -61,7 +74,7 @@ def price(
     clustering violates it, otherwise at most that.
     """
     parameters = _checked(top, engine, outputs, data, inputs.constraints)
-    instance = inputs.read(data, quiet)
+    instance = inputs.read(data, outputs.quiet)
     n_hard = len(instance.must_link) + len(instance.cannot_link)
     if n_hard == 0 and not instance.has_soft_constraints:
         raise InstanceError(
@@ -77,7 +90,7 @@ def price(
         is_news = price.upper > 0 or left == 0
         (current.tell if is_news else current.tell_now_and_then)(f"{price}; {left} to go")
 
-    with running(outputs, quiet) as current:
+    with running(outputs) as current:
         report = constraint_prices(
             instance,
             chosen,
@@ -111,7 +124,6 @@ def certainty(
     top: options.Top = TOP,
     engine: StudyOptions = StudyOptions(),
     outputs: TableOutputs = TableOutputs(),
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Find the points that keep their cluster in all clusterings near the optimum.
 
@@ -120,7 +132,7 @@ def certainty(
     other points come with what it costs, at least and at most, to have them elsewhere.
     """
     parameters = _checked(top, engine, outputs, data, inputs.constraints, clustering)
-    instance = inputs.read(data, quiet)
+    instance = inputs.read(data, outputs.quiet)
     labels = inputs.labels(instance, clustering, column)
     import_engine()
     from sdpbb.questions.certainty import certainty as find
@@ -128,7 +140,7 @@ def certainty(
     def on_point(known: int, left: int) -> None:
         current.tell_now_and_then(f"{known} points are known; {left} to go")
 
-    with running(outputs, quiet) as current:
+    with running(outputs) as current:
         report = find(
             instance,
             within,
@@ -184,7 +196,6 @@ def sweep(
         bool, options.flag(help="Write a proof of each k into the folder, for 'sdpbb verify'.")
     ] = False,
     outputs: TableOutputs = TableOutputs(),
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
 
@@ -196,13 +207,13 @@ def sweep(
         raise ParameterError(f"-k {ks!r}: expected numbers of clusters such as 2-10 or 2,3,5-8")
     numbers = [int(item) for item in wanted]
     parameters = _checked(TOP, engine, outputs, data, inputs.constraints)
-    points = inputs.points(data, quiet)
+    points = inputs.points(data, outputs.quiet)
     largest = replace(inputs, k=min(max(numbers), len(points.points)))
-    instance = largest.instance(data, points, quiet)
+    instance = largest.instance(data, points, outputs.quiet)
     import_engine()
     from sdpbb.questions.sweep import sweep as run
 
-    with running(outputs, quiet) as current:
+    with running(outputs) as current:
         report = run(
             instance,
             numbers,
@@ -281,7 +292,6 @@ def check(
         float, options.option(metavar="S", help="Stop after S seconds and report what is known.")
     ] = 60.0,
     outputs: CheckOutputs = CheckOutputs(),
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Check whether the constraints are consistent, and what they imply, without optimising.
 
@@ -290,7 +300,7 @@ def check(
     """
     check_certificate(outputs.certificate)
     outputs.check([data, inputs.constraints])
-    instance = inputs.read(data, quiet)
+    instance = inputs.read(data, outputs.quiet)
 
     from sdpbb.questions.check import ConstraintReport, check_constraints
 
@@ -304,8 +314,7 @@ def check(
     if problem is None and certificate is not None and report.is_feasible is not False:
         can = "are consistent" if report.is_feasible else "may be consistent"
         problem = f"{shown_path(certificate)}: not written, as the constraints {can}"
-    if not quiet:
-        outputs.tell(str(report))
+    outputs.tell(str(report))
     outputs.write(report, outputs.page(report.document))
     if problem is not None:
         say(problem)
@@ -318,6 +327,7 @@ def check(
 class SuggestOutputs(TableOutputs):
     """Output files: a file of constraints to fill in, and tables."""
 
+    quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False
     out: Annotated[
         str | None,
         options.output(
@@ -357,7 +367,6 @@ def suggest(
         options.option(metavar="S", help="Time limit of the search."),
     ] = None,
     outputs: SuggestOutputs = SuggestOutputs(),
-    quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False,
 ) -> ExitCode:
     """Suggest the pairs, or rows, to ask an expert about next: those whose answers help most.
 
@@ -365,7 +374,7 @@ def suggest(
     whose answers follow from the constraints, or from other suggested pairs, are left out.
     """
     outputs.check([data, inputs.constraints, clustering])
-    instance = inputs.read(data, quiet)
+    instance = inputs.read(data, outputs.quiet)
     labels = inputs.labels(instance, clustering, column)
     import_engine()
     from sdpbb.questions.query_strategy import NoClusteringToAskAbout
@@ -382,7 +391,80 @@ def suggest(
         )
     except NoClusteringToAskAbout as error:
         fail(ExitCode.INFEASIBLE, str(error))
-    if not quiet:
-        outputs.tell(str(report))
+    outputs.tell(str(report))
     outputs.write_report(report, report.document(), (outputs.out, report.form))
     return ExitCode.FOUND
+
+
+Manifest = Annotated[
+    str,
+    options.argument(
+        "MANIFEST",
+        help="The instances: TOML with [defaults] and a table [[instance]] for each. Keys: "
+        "data, constraints (paths or patterns, relative to MANIFEST), name, k, "
+        f"{', '.join(own_declarations(Reading))}, and any parameter that "
+        "'sdpbb parameters' prints: gap, time_limit, sdp.solver.",
+    ),
+]
+Folder = Annotated[
+    str,
+    options.option(
+        "--out",
+        metavar="DIR",
+        help="Folder for the results: results.jsonl (one row at the end of each instance), "
+        "results.csv, labels/NAME.csv, certificates/NAME.cert.",
+    ),
+]
+
+
+@engine_options(*OF_EVERY_RUN)
+class JobOptions(options.StatedOptions):
+    """Parameters of the run of every instance."""
+
+
+@options.declared_options(BatchParameters, "workers", "resume", "certificates")
+class BatchOptions(options.StatedOptions):
+    """Parameters of the batch itself."""
+
+
+def batch(
+    manifest: Manifest,
+    /,
+    *,
+    out: Folder,
+    own: BatchOptions = BatchOptions(),
+    engine: JobOptions = JobOptions(),
+    parameters_file: options.ParametersFile = None,
+    outputs: PageOutputs = PageOutputs(),
+) -> ExitCode:
+    """Solve every instance of MANIFEST, each in isolation.
+
+    A wrong file, a crash or a time limit becomes a row of the results; the batch continues.
+
+    --gap, the limits, --seed, --bounding and --sdp-solver apply to every instance, and take
+    precedence over MANIFEST.
+    """
+    from sdpbb.questions.batch.batch import FILES, run_batch
+    from sdpbb.questions.batch.manifest import read_manifest
+    from sdpbb.run.report import COMPILING
+
+    parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
+    results = [os.path.join(out, name) for name in FILES]
+    outputs.check([manifest, parameters_file, *results])
+    base = None if parameters_file is None else read_parameters(parameters_file)[0]
+    jobs = read_manifest(manifest, engine.stated(), base)
+    amounts = f"{counted(len(jobs), 'instance')}, {counted(parameters.workers, 'worker')}"
+    # A reader who leaves does not end the batch: its results are in files.
+    with running(outputs, has_folder=True) as current:
+        current.tell(f"sdpbb {installed_version()}: batch of {amounts}")
+        result = run_batch(
+            jobs,
+            out,
+            parameters,
+            lambda compiling: current.tell(COMPILING),
+            current.interrupt,
+            on_row=lambda row, left: current.tell(f"{row}; {left} to go"),
+        )
+        current.tell(f"\n{result}")
+        outputs.write(result, outputs.page(result.document))
+    return study_exit_code(result.interrupted, result.failed, result.succeeded)

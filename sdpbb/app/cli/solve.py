@@ -1,7 +1,8 @@
-"""The commands `sdpbb solve`, `resume` and `gap`: a run of the engine, and its files."""
+"""The commands `sdpbb solve`, `resume` and `gap`, and `verify` for their certificates."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,23 +10,33 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import EngineOptions, engine_options
-from sdpbb.app.cli.exits import ExitCode, exit_code, say
-from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import CertifiedOutputs, import_engine, running
-from sdpbb.errors import CertificateError
+from sdpbb.app.cli.app import ExitCode, exit_code, say
+from sdpbb.app.cli.files import CertifiedOutputs, InstanceOptions, Outputs, import_engine, running
+from sdpbb.app.cli.options import EngineOptions, engine_options
+from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sdpbb.checker.kernel.certificate import Certificate
     from sdpbb.problem import Instance
     from sdpbb.questions.gap import GapReport
     from sdpbb.runtime.document import Document
     from sdpbb.search.events import Event, Observer
     from sdpbb.search.result import Result
     from sdpbb.search.trace import Trace
+
+STATUSES = {
+    "optimal": ExitCode.OPTIMAL,
+    "feasible": ExitCode.LIMIT,
+    "infeasible": ExitCode.INFEASIBLE,
+    "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
+}
+"""Exit statuses by what a certificate proves."""
+
+AS_FOR_THE_RUN = " (--constraints, and the options of reading the data, as for the run)"
 
 LABELS_HINT = (
     "Labels          not written: "
@@ -41,7 +52,6 @@ def solve(
     engine: EngineOptions = EngineOptions(),
     checkpoint: options.Checkpoint = None,
     outputs: CertifiedOutputs = CertifiedOutputs(),
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Find the best clustering of the points in DATA, and prove that it is optimal.
 
@@ -51,7 +61,7 @@ def solve(
     # The engine is imported last: errors in the input are reported without the wait.
     parameters = engine.parameters()
     outputs.check([data, inputs.constraints, engine.file], checkpoint)
-    instance = inputs.read(data, quiet)
+    instance = inputs.read(data, outputs.quiet)
 
     import_engine()
     from sdpbb.run import solver
@@ -66,7 +76,6 @@ def solve(
             certificate=outputs.certificate,
         ),
         outputs,
-        quiet,
         instance,
     )
 
@@ -102,7 +111,6 @@ def resume(
     ] = None,
     checkpoint: options.Checkpoint = None,
     outputs: CertifiedOutputs = CertifiedOutputs(),
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Resume a run from its checkpoint FILE, and keep saving to it.
 
@@ -127,7 +135,6 @@ def resume(
             **engine.stated(),
         ),
         outputs,
-        quiet,
         instance,
     )
 
@@ -135,7 +142,6 @@ def resume(
 def _report(
     run: Callable[[Observer, threading.Event], Result],
     outputs: CertifiedOutputs,
-    quiet: bool,
     instance: Instance | None = None,
 ) -> ExitCode:
     """Run, report and write the result; return the exit status.
@@ -157,13 +163,13 @@ def _report(
         if isinstance(event, Finished):
             result = event.result
             labels = None if result.partition is None else result.partition.labels
-            files = outputs.labelling(labels, result.origin, quiet)
+            files = outputs.labelling(labels, result.origin)
             try:
                 outputs.write(result, *files, outputs.page(partial(document, result)))
             except SystemExit as failure:
                 failures.append(failure)
 
-    with running(outputs, quiet) as current:
+    with running(outputs) as current:
         observers: list[Observer] = [current.progress(summarise=True), write]
         if trace is not None:
             observers.insert(1, trace)
@@ -200,7 +206,6 @@ def gap(
     inputs: InstanceOptions = InstanceOptions(),
     engine: EngineOptions = EngineOptions(),
     outputs: CertifiedOutputs = CertifiedOutputs(),
-    quiet: options.Quiet = False,
 ) -> ExitCode:
     """Prove how far the clustering LABELS of the points in DATA is from the best one.
 
@@ -211,14 +216,14 @@ def gap(
     # The engine is imported last: errors in the input are reported without the wait.
     parameters = engine.parameters()
     outputs.check([data, inputs.constraints, given, engine.file])
-    instance, numbers = _read(data, inputs, given, column, quiet)
+    instance, numbers = _read(data, inputs, given, column, outputs.quiet)
     import_engine()
     from sdpbb.questions.gap import optimality_gap
     from sdpbb.search.events import all_of
 
     trace = _trace(outputs)
     failure: CertificateError | None = None
-    with running(outputs, quiet) as current:
+    with running(outputs) as current:
         progress = current.progress()
         try:
             report = optimality_gap(
@@ -240,11 +245,11 @@ def gap(
 
             return gap_document(instance, report, trace)
 
-        files = outputs.labelling(labels, instance.origin, quiet)
+        files = outputs.labelling(labels, instance.origin)
         outputs.write(report, *files, outputs.page(document))
     if failure is not None:
         raise failure
-    if outputs.certificate is not None and not report.is_comparable and not quiet:
+    if outputs.certificate is not None and not report.is_comparable and not outputs.quiet:
         say(f"{shown_path(outputs.certificate)}: {_subject(report)}")
     return exit_code(report.result)
 
@@ -266,3 +271,114 @@ def _subject(report: GapReport) -> str:
     found = report.result.partition is not None
     about = "about the best clustering found" if found else "not about a clustering"
     return f"the certificate is {about}, as {why}{'' if report.violations else ' clusters'}"
+
+
+def verify(
+    file: Annotated[
+        str,
+        options.argument("FILE", help="The certificate to check."),
+    ],
+    /,
+    data: Annotated[
+        str, options.option("--data", metavar="DATA", help="The points, as for 'sdpbb solve'.")
+    ],
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    labels: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            help="Labels, one per line: reject a certificate about another clustering.",
+        ),
+    ] = None,
+    column: options.LabelsColumn = None,
+    gap: Annotated[
+        float | None,
+        options.option(
+            metavar="G",
+            help="Report the clustering as optimal if its proven gap is at most G, otherwise as "
+            "feasible.",
+            default="as stated in the certificate",
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        options.option(
+            metavar="N",
+            help="Number of threads for a certificate about subsets; each checks one subset at a "
+            "time.",
+        ),
+    ] = 1,
+    exact: Annotated[
+        bool,
+        options.option(
+            help="Calculate with balls (python-flint) instead of rounded numbers, so that no "
+            "analysis of rounding errors is relied on. Takes longer; proofs by prices are not for "
+            "it."
+        ),
+    ] = False,
+    outputs: Outputs = Outputs(),
+) -> ExitCode:
+    """Check a certificate that 'sdpbb solve --certificate' wrote.
+
+    The claim of the certificate about the instance is proven again, without the solver.
+    """
+    outputs.check([file, data, inputs.constraints, labels])
+    if gap is not None and not 0.0 <= gap < 1.0:
+        raise ParameterError(f"gap = {gap}: expected a number in [0, 1)")
+    if workers < 1:
+        raise ParameterError(f"workers = {workers}: expected 1 or more")
+
+    from sdpbb.checker.kernel.certificate import Certificate
+    from sdpbb.checker.kernel.rejection import Rejected
+    from sdpbb.run.verification import verdict_on
+
+    try:
+        with open(file, "rb") as content:
+            certificate = Certificate.load(content)
+            instance = _instance(data, inputs, certificate, outputs.quiet)
+            expected = inputs.labels(instance, labels, column)
+            verdict = verdict_on(certificate, instance, workers, exact)
+            if labels is not None and expected is not None:
+                _check_labels(shown_path(labels), expected, certificate)
+    except Rejected as error:
+        outputs.write({"verified": False, "reason": str(error)})
+        hint = AS_FOR_THE_RUN if str(error).startswith("is about other") else ""
+        say(f"{shown_path(file)}: rejected: {error}{hint}")
+        sys.exit(ExitCode.REJECTED)
+    if gap is not None:
+        verdict = verdict.judged(gap)
+    outputs.tell(str(verdict))
+    outputs.write(verdict)
+    return STATUSES[verdict.status]
+
+
+def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificate) -> None:
+    """`Rejected` unless these are the clusters of a certificate that was verified; both are
+    numbered by their first points."""
+    from sdpbb.checker.kernel.rejection import Rejected
+
+    if certificate.cost is None:
+        raise Rejected(f"labels of {path}: the certificate is not about a clustering")
+    if (certificate.labels() != expected).any():
+        raise Rejected(f"labels of {path} are another clustering")
+
+
+def _instance(
+    data: str, inputs: InstanceOptions, certificate: Certificate, quiet: bool
+) -> Instance:
+    """The instance, with the certificate's number of clusters where nothing else states one."""
+    from sdpbb.checker.kernel.rejection import Rejected
+
+    stated, points = None, inputs.points(data, quiet)
+    if inputs.k is None:
+        stated = points.k
+        # A certificate of more clusters than there are points is about other points.
+        inputs = replace(inputs, k=stated or min(certificate.k, len(points.points)))
+    instance = inputs.instance(data, points, quiet)
+    if stated is not None and stated != certificate.k:
+        raise Rejected(
+            f"is about k = {certificate.k}; k is {stated} in {shown_path(data)}: "
+            f"-k {certificate.k} is missing, or it is the certificate of another run"
+        )
+    return instance

@@ -9,7 +9,7 @@ import pytest
 
 from heuristics import MultiStart
 from sdpbb import SolverParameters, solve
-from sdpbb.app.cli.engine import EngineOptions
+from sdpbb.app.cli.options import EngineOptions
 from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters

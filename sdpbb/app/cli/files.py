@@ -1,4 +1,4 @@
-"""Output files of a command, its log, and the signals that end it early."""
+"""Files that commands read and write, their log, and the signals that end them early."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import shlex
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, ForgivingStream, discard, fail, say
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.app.cli.app import ExitCode, ForgivingStream, discard, fail, of_option, say
+from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, ParameterError
+from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.files import new_file_problem, output_problem, shown_path, write_atomically
 from sdpbb.runtime.interruption import finish_on_signal
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.startup import lean_imports
 from sdpbb.runtime.values import json_text
 from sdpbb.runtime.version import installed_version
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sdpbb.problem import Origin
+    from sdpbb.problem import Instance, Origin
+    from sdpbb.problem.formats import PointTable
     from sdpbb.runtime.document import Document
     from sdpbb.search.events import Event, Observer
 
@@ -33,6 +37,134 @@ if TYPE_CHECKING:
 STDOUT = "-"
 # Seconds between two lines of the same kind.
 INTERVAL = 5.0
+
+READING = tuple(own_declarations(Reading))
+"""Names of the options of reading."""
+
+
+@contextmanager
+def reading_files(quiet: bool = False) -> Iterator[None]:
+    """Context manager to read files in, within the free memory.
+
+    Warnings of this package are lines on standard error; notes unless quiet.
+    """
+    from sdpbb.runtime.executors.memory import within_free_memory
+
+    with warnings.catch_warnings(record=True) as caught, within_free_memory():
+        warnings.simplefilter("always", InstanceWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, InstanceNote):
+            if not quiet:
+                say(f"note: {warning.message}")
+        elif issubclass(warning.category, InstanceWarning):
+            say(f"warning: {warning.message}")
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+
+
+@options.declared_options(Reading, *READING, with_defaults=False, with_negatives=False)
+class InstanceOptions:
+    """Options on the files of an instance besides its data."""
+
+    k: options.Clusters = None
+    constraints: options.Constraints = None
+    # Whether the instance is for several k, for which no sizes can be listed.
+    of_several_k = False
+
+    @property
+    def reading(self) -> Reading:
+        """The options of reading the files.
+
+        Raises
+        ------
+        ParameterError
+            If the value of one is outside of its domain.
+        """
+        return Reading.of(options.given(**{name: getattr(self, name) for name in READING}))
+
+    def read(self, data: str, quiet: bool = False) -> Instance:
+        """The instance.
+
+        quiet : no notes on what was taken for granted; warnings are told all the same
+
+        Errors are those of `points` and `instance`.
+        """
+        return self.instance(data, self.points(data, quiet), quiet)
+
+    def points(self, data: str, quiet: bool = False) -> PointTable:
+        """The points of the instance; quiet as for `read`.
+
+        Raises
+        ------
+        InstanceError, ParameterError, BackendUnavailable
+            As `instance`.
+        """
+        from sdpbb.problem.files.points import read_table
+
+        reading = self.reading
+        if reading.standardize and not quiet:
+            say("note: columns are standardized: costs and distances are in these units")
+        try:
+            with reading_files(quiet):
+                return read_table(data, reading)
+        except InstanceError as error:
+            raise InstanceError(of_option(error, placed=READING)) from None
+
+    def labels(
+        self, instance: Instance, path: str | None, column: str | None
+    ) -> NDArray[np.intp] | None:
+        """Return the labels (n,) of the points of an instance in a file; None without a file.
+
+        column : of the file, if it is a table
+        """
+        if path is not None:
+            return self.read_labels(path, column, instance.n_points, instance.origin)
+        if column is not None:
+            raise ParameterError(f"column = {column!r}: expected a file of labels with it")
+        return None
+
+    def read_labels(
+        self, path: str, column: str | None, n_points: int, origin: Origin, quiet: bool = False
+    ) -> NDArray[np.intp]:
+        """The labels (n,) of points in a file, whose rows are called as the origin says.
+
+        quiet : as for `read`
+        """
+        from sdpbb.problem.formats import read_labels
+
+        with reading_files(quiet):
+            encoding = self.reading.encoding
+            return read_labels(path, n_points, column, origin=origin, encoding=encoding)
+
+    def instance(self, data: str, points: PointTable, quiet: bool = False) -> Instance:
+        """The instance of points that were read; quiet as for `read`.
+
+        Raises
+        ------
+        InstanceError, ParameterError
+            On the files, and on the options that say how to read them.
+        BackendUnavailable
+            If a package that reads one of the files is not installed.
+
+        Standard error has a warning on input that is valid but probably not meant.
+        """
+        from sdpbb.problem import Instance
+
+        try:
+            with reading_files(quiet):
+                return Instance.from_table(
+                    points, self.k, self.constraints, self.reading, data, self.of_several_k
+                )
+        except InstanceError as error:
+            if self.k is None or not str(error).startswith("k = "):
+                raise
+            # Less than 1 is never right, more than n is wrong for these data.
+            kind = ParameterError if self.k < 1 else InstanceError
+            raise kind(of_option(error)) from None
+
 
 Content = tuple[str | None, Callable[[], str | bytes]]
 """Path of a file, None for one not asked for, and what makes its content."""
@@ -48,12 +180,13 @@ class Outputs:
             help="The result as JSON. '-': standard output, with the log on standard error."
         ),
     ] = None
+    quiet: options.Quiet = False
 
     @property
     def paths(self) -> list[str]:
         """The files asked for."""
         own = (getattr(self, field.name) for field in dataclasses.fields(self))
-        return [path for path in own if path is not None]
+        return [path for path in own if isinstance(path, str)]
 
     @property
     def use_stdout(self) -> bool:
@@ -89,19 +222,13 @@ class Outputs:
             raise InstanceError(problem)
 
     def log(self, interrupt: threading.Event | None = None) -> ForgivingStream:
-        """Return the stream for the log of a run.
-
-        It sets interrupt when nobody waits for the result: its reader is gone, and no file was
-        asked for.
-        """
-        on_closed = None if self.paths else interrupt
-        return ForgivingStream("stderr" if self.use_stdout else "stdout", on_closed)
+        """Return the stream for the log, which sets interrupt when its reader is gone."""
+        return ForgivingStream("stderr" if self.use_stdout else "stdout", interrupt)
 
     def tell(self, text: str) -> None:
-        """Write text to the log of a command that does not go on after it."""
-        log = self.log()
-        log.write(f"{text}\n")
-        log.flush()
+        """Write text to the log, unless the command is quiet."""
+        if not self.quiet:
+            self.log().write(f"{text}\n")
 
     def write(self, result: Any, *others: Content) -> None:
         """Write what there is, and end with one line if something cannot be.
@@ -169,15 +296,13 @@ class LabelOutputs(PageOutputs):
         ),
     ] = None
 
-    def labelling(
-        self, labels: NDArray[np.intp] | None, origin: Origin | None, quiet: bool
-    ) -> list[Content]:
+    def labelling(self, labels: NDArray[np.intp] | None, origin: Origin | None) -> list[Content]:
         """Return the file of labels: CSV with the names of the points, or one a line.
 
-        labels : (n,); None: nothing is written, and a line says so unless quiet
+        labels : (n,); None: nothing is written, and a line says so
         origin : what the user calls the points
         """
-        if self.labels is not None and labels is None and not quiet:
+        if self.labels is not None and labels is None and not self.quiet:
             say(f"no clustering found: {shown_path(self.labels)} was not written")
         if self.labels is None or labels is None:
             return []
@@ -188,8 +313,7 @@ class LabelOutputs(PageOutputs):
 
             if not str(self.labels).lower().endswith(".csv"):
                 return labels_text(labels)
-            known = origin or Origin()
-            return labels_file(labels, known)
+            return labels_file(labels, origin or Origin())
 
         return [(self.labels, content)]
 
@@ -269,7 +393,6 @@ class Running:
         """Write text to the log, unless the run is quiet."""
         if not self.quiet:
             self.log.write(f"{text}\n")
-            self.log.flush()
 
     def tell_now_and_then(self, text: str) -> None:
         """Write text to the log, unless a text like it was written a moment ago."""
@@ -279,11 +402,16 @@ class Running:
             self.tell(text)
 
     def progress(self, summarise: bool = False) -> Observer:
-        """Return the observer that writes the progress table, unless the run is quiet."""
-        from sdpbb.run.report import ProgressTable
+        """Return the observer that writes the progress table; of a quiet run, errors alone."""
+        from sdpbb.run.report import ProgressTable, notice
+        from sdpbb.search.events import CheckpointFailed
+
+        def say_errors(event: Event) -> None:
+            if isinstance(event, CheckpointFailed):
+                say(notice(event))
 
         if self.quiet:
-            return _say_errors
+            return say_errors
         return ProgressTable(cast(TextIO, self.log), installed_version(), summarise=summarise)
 
 
@@ -294,17 +422,14 @@ def import_engine() -> None:
 
 
 @contextmanager
-def running(outputs: Outputs, quiet: bool) -> Iterator[Running]:
-    """Within the block, Ctrl-C and SIGTERM end the run early instead of the process."""
+def running(outputs: Outputs, has_folder: bool = False) -> Iterator[Running]:
+    """Within the block, Ctrl-C and SIGTERM end the run early instead of the process.
+
+    So does a reader who leaves, if no file is to be written.
+
+    has_folder : whether the run writes files of its own
+    """
     interrupt = threading.Event()
+    is_awaited = has_folder or outputs.paths
     with finish_on_signal(interrupt):
-        yield Running(interrupt, outputs.log(interrupt), quiet)
-
-
-def _say_errors(event: Event) -> None:
-    """Observe a quiet run: only errors are written."""
-    from sdpbb.run.report import notice
-    from sdpbb.search.events import CheckpointFailed
-
-    if isinstance(event, CheckpointFailed):
-        say(notice(event))
+        yield Running(interrupt, outputs.log(None if is_awaited else interrupt), outputs.quiet)
