@@ -13,7 +13,7 @@ from sdpbb.problem.formats import read_instance
 from sdpbb.problem.statements import stated_constraints, without
 from sdpbb.questions import price as price_module
 from sdpbb.questions.price import Price, PriceProof, constraint_prices
-from sdpbb.questions.study import Outcome, Study
+from sdpbb.questions.study import Outcome, Study, looked
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.any_instance import any_instance
@@ -87,7 +87,12 @@ def test_where_runs_begin_with_subsets_no_price_rests_on_a_bound_of_all_blocks(m
     instance, known = two_groups(), {}
     for price in constraint_prices(instance, parameters=EXACT).prices:
         known[price.statement] = price
-    monkeypatch.setattr("sdpbb.questions.price.look", pytest.fail)
+
+    def looked_at_once(*arguments):
+        assert arguments[-1] == 0  # evaluations of the bound
+        return looked(*arguments)
+
+    monkeypatch.setattr(price_module, "looked", looked_at_once)
     for price in constraint_prices(instance, parameters=parameters).prices:
         before = known[price.statement]
         assert price.lower == pytest.approx(before.lower, abs=1e-9)
@@ -157,7 +162,7 @@ def test_an_interval_rests_on_the_lower_bounds(monkeypatch):
 
     monkeypatch.setattr(Study, "solve", lambda *arguments, **named: known)
     monkeypatch.setattr(price_module, "solved", solved)
-    monkeypatch.setattr(price_module, "probe", lambda *arguments: Outcome())
+    monkeypatch.setattr(price_module, "looked", lambda *arguments: Outcome())
     prices = {price.statement.text: price for price in constraint_prices(FOUR).prices}
     must_link, cannot_link = prices["ML 0 1"], prices["CL 0 3"]
     assert (must_link.lower, must_link.upper, must_link.difference) == (0.0, 30.0, 0.0)
@@ -171,7 +176,7 @@ def test_an_interrupted_solve_is_not_a_price():
     stop = threading.Event()
 
     def on_price(price: Price, left: int) -> None:
-        if left == 2:  # the probes are over
+        if left == 2:  # the looks are over
             stop.set()
 
     report = constraint_prices(instance, on_price=on_price, interrupt=stop)

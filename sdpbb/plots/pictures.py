@@ -100,10 +100,10 @@ MOST_DRAWN_POINTS = 5_000
 # Points are outlined, which keeps neighbours apart, unless there are more.
 MOST_OUTLINED = 1_000
 DASHES = (0, (3, 2))
-# Area of the marker of an anchor.
-ANCHOR = 110.0
-STATES = (("certain", PAPER, 0.4), ("uncertain", RED, 1.8), ("open", INK, 1.2))
-"""States of points, the colour of their outline and its width."""
+# Area of a ring around a point.
+RING = 90.0
+# Colours of the rings around points, by the state of these.
+RINGS = {"uncertain": RED, "open": INK}
 
 
 def plot_clusters(
@@ -148,46 +148,35 @@ def plot_clusters(
         _draw_points(members, look_of(cluster), text, n, ax)
     means, text = partition.means(places, instance.weights), f"means of the {k} clusters"
     _draw_points(means, (INK, "X"), text, k, ax, s=90.0, linewidths=1.0, zorder=4)
-    _add_legend(ax, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+    _add_cluster_legend(ax)
     return ax
 
 
 def plot_certainty(
-    instance: Instance,
-    labels: NDArray[np.intp],
-    states: NDArray[np.str_],
-    anchors: NDArray[np.intp],
-    ax: Axes | None = None,
+    instance: Instance, labels: NDArray[np.intp], states: NDArray[np.str_], ax: Axes | None = None
 ) -> Axes:
-    """Plot the points of a clustering in a plane, as `plot_clusters` does, by their certainty.
+    """Plot the points of a clustering, as `plot_clusters` does, by their certainty.
 
-    Certain points are filled, uncertain ones have a red outline, open ones an outline in ink; the
-    anchors of the clusters are large.
+    Uncertain points have a red ring, open ones a dark one.
 
-    labels, states, anchors : (n,), (n,) and (k,), as in a `CertaintyReport`
+    labels, states : (n,), as in a `CertaintyReport`
 
     Raises
     ------
     BackendUnavailable
         Without matplotlib.
     """
-    (ax, places), n, k = _plane_axes(instance, labels, ax), len(labels), len(anchors)
-    for state, outline, width in STATES:
-        text = f"{state} ({int((states == state).sum()):,})"
-        for cluster in range(k):
-            members = places[(labels == cluster) & (states == state)]
-            if len(members):
-                colour, marker = look_of(cluster)
-                look = (colour if state == "certain" else PAPER, marker)
-                _draw_points(members, look, text, n, ax, edgecolors=outline, linewidths=width)
-                text = ""
-    text = f"anchors of the {k} clusters"
-    for cluster, anchor in enumerate(anchors.tolist()):
-        look = look_of(cluster)
-        _draw_points(places[[anchor]], look, text, n, ax, s=ANCHOR, edgecolors=INK, zorder=4)
-        text = ""
-    _add_legend(ax, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+    ax, places = plot_clusters(instance, labels, ax), plane_of(instance, labels)[0]
+    for state, colour in RINGS.items():
+        ringed = places[states == state]
+        text, look = f"{state} ({len(ringed):,})", ("none", "o")
+        _draw_points(ringed, look, text, len(labels), ax, s=RING, edgecolors=colour, linewidths=1.4)
+    _add_cluster_legend(ax)
     return ax
+
+
+def _add_cluster_legend(ax: Axes) -> None:
+    _add_legend(ax, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
 def look_of(cluster: int) -> tuple[str, str]:
@@ -357,13 +346,15 @@ def plot_sweep(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axe
     if not found:
         raise ParameterError("no k has a clustering: there is nothing to draw")
     ax = axes_or_new(ax)
+    from matplotlib.ticker import MaxNLocator
+
     k = np.array([row["k"] for row in found])
     cost = np.array([row["objective"] for row in found], np.float64)
     bound = np.array([row["lower_bound"] or 0.0 for row in found], np.float64)
     ax.vlines(k, bound, cost, color=BLUE, linewidth=4.0, alpha=0.45, label="Proven interval")
     ax.plot(k, cost, "o-", color=RED, markersize=4.5, linewidth=1.4, label=FOUND)
     ax.set_ylim(bottom=0.0)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     ax.set_xlim(k.min() - 0.5, k.max() + 0.5)
     _finish_curves(ax, "Number of clusters k", "Cost")
     return ax

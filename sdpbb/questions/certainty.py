@@ -47,7 +47,7 @@ from heuristics.measures import costs_of_moves
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, Partition, contract
-from sdpbb.questions.report import SHOWN, StudyReport, figure, table_of
+from sdpbb.questions.report import SHOWN, StudyReport, table_of
 from sdpbb.questions.study import (
     Outcome,
     Study,
@@ -62,7 +62,7 @@ from sdpbb.run.arguments import SolveArguments, checked_clustering, stated_run
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import as_number
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Text, Tone, Verdict
-from sdpbb.runtime.results import plain, values_of
+from sdpbb.runtime.results import plain
 from sdpbb.runtime.time_left import TimeLeft
 from sdpbb.runtime.values import counted
 from sdpbb.search.events import Observer, ignore
@@ -94,18 +94,7 @@ LEGEND = (
     "Costs: what it costs at least and at most to have it elsewhere; may join: the clusters, "
     "beside its own, that are not ruled out."
 )
-CAPTION = "Certain points are filled; uncertain ones have a red outline, open ones a dark one."
-# Cells of a row in the table, by heading.
-_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "row": lambda row: str(row["row"]),
-    "cluster": lambda row: str(row["cluster"]),
-    "state": lambda row: row["state"],
-    "costs at least": lambda row: figure(row["costs_at_least"], ".4g"),
-    "at most": lambda row: figure(row["costs_at_most"], ".4g") or "-",
-    "may join": lambda row: row["may_join"],
-}
-
-
+CAPTION = "Uncertain points have a red ring, open ones a dark one; certain ones have none."
 _NOTHING: Any = partial(np.empty, 0, np.bool_)
 
 
@@ -128,7 +117,8 @@ class CertaintyReport(StudyReport):
         (1 + within) times as much as that of the result
     uncertain : (n,) whether a clustering that cheap is known in which it is not
     may_join : (n, k) anchors with which a point may be in such a clustering, as far as is known
-    anchors_apart : (k, k) pairs of anchors that share a cluster in no clustering that cheap
+    stable : (k,) whether a cluster is the same in every clustering that cheap: all of its points
+        are certain, and no other point may join it
     """
 
     result: Result
@@ -143,11 +133,16 @@ class CertaintyReport(StudyReport):
     certain: NDArray[np.bool_] = field(default_factory=_NOTHING)
     uncertain: NDArray[np.bool_] = field(default_factory=_NOTHING)
     may_join: NDArray[np.bool_] = field(default_factory=_NOTHING)
-    anchors_apart: NDArray[np.bool_] = field(default_factory=_NOTHING)
+    stable: NDArray[np.bool_] = field(default_factory=_NOTHING)
 
     title = "Certainty of points"
     nothing = "nothing is known of points"
     columns = ("row", "cluster", "state", "costs_at_least", "costs_at_most", "may_join")
+    values = (
+        "result.status result.termination result.objective result.lower_bound result.gap within "
+        "is_complete interrupted result.partition.labels anchors stable points problems seconds "
+        "result.parameters result.version"
+    )
 
     @property
     def labels(self) -> NDArray[np.intp]:
@@ -166,18 +161,8 @@ class CertaintyReport(StudyReport):
         return np.where(self.certain, CERTAIN, np.where(self.uncertain, UNCERTAIN, OPEN))
 
     @property
-    def stable(self) -> NDArray[np.bool_]:
-        """True where a cluster, (k,), is the same in every clustering within the share.
-
-        It is if all of its points are certain, and no other point may join it.
-        """
-        others, k = self._others(), len(self.anchors)
-        unsure = np.bincount(self.labels[~self.certain], minlength=k)
-        apart = self.anchors_apart.sum(axis=1) == k - 1
-        return np.asarray((unsure == 0) & ~others.any(axis=0) & apart)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each point; points that cannot be elsewhere have no cost."""
+    def points(self) -> list[dict[str, Any]]:
+        """A flat row for each point; points that cannot be elsewhere have no cost."""
         if self.result.partition is None:
             return []
         others = [" ".join(map(str, np.flatnonzero(row).tolist())) for row in self._others()]
@@ -188,16 +173,9 @@ class CertaintyReport(StudyReport):
         )
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        figures = ("status", "termination", "objective", "lower_bound", "gap")
-        known = () if self.result.partition is None else ("labels", "anchors", "stable")
-        return (
-            values_of(self.result, *figures)
-            | values_of(self, "within", "is_complete", "interrupted", *known)
-            | {"points": self.to_rows()}
-            | values_of(self, "problems", "seconds", "result.parameters", "result.version")
-        )
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return `points`."""
+        return self.points
 
     def document(self, top: int = SHOWN) -> Document:
         """Return how many points and clusters are certain, and the points that are not.
@@ -222,8 +200,15 @@ class CertaintyReport(StudyReport):
         if len(unsure) and top:
             order = unsure[np.lexsort((self.at_most[unsure], self.at_least[unsure]))]
             rows = self.to_rows()
-            listed = [rows[i] for i in order.tolist()]
-            parts.append(table_of(listed, _CELLS, "Points that are not certain", top))
+            cells: dict[str, Callable[[int], str]] = {
+                "row": lambda i: str(rows[i]["row"]),
+                "cluster": lambda i: str(self.labels[i]),
+                "state": lambda i: rows[i]["state"],
+                "costs at least": lambda i: f"{self.at_least[i]:.4g}",
+                "at most": lambda i: f"{self.at_most[i]:.4g}".replace("inf", "-"),
+                "may join": lambda i: rows[i]["may_join"],
+            }
+            parts.append(table_of(order.tolist(), cells, "Points that are not certain", top))
         return Document(self.title, parts, name)
 
     def findings(self) -> list[tuple[str, str]]:
@@ -243,7 +228,7 @@ class CertaintyReport(StudyReport):
     def _picture(self) -> Any:
         from sdpbb.plots import plot_certainty
 
-        return plot_certainty(self.instance, self.labels, self.states, self.anchors)
+        return plot_certainty(self.instance, self.labels, self.states)
 
 
 def certainty(
@@ -294,11 +279,7 @@ def certainty(
         raise ParameterError(f"within = {within!r}: expected a number > 0, 0.01 for one per cent")
     instance, parameters = stated_run(instance, k, parameters, arguments, certainty)
     start = None if labels is None else checked_clustering(labels, instance, "labels").labels
-    study = Study[int](
-        parameters,
-        executor,
-        time_limit_each=time_limit_each,
-    )
+    study = Study[int](parameters, executor, time_limit_each=time_limit_each)
 
     def report() -> CertaintyReport:
         result = study.solve(instance, observer, start)
@@ -325,14 +306,14 @@ class _Certainty:
         assert result.objective is not None
         assert result.lower_bound is not None
         self._instance, self._facts = instance, instance
-        self._contraction = self._blocks = _contracted(instance)
+        self._blocks = _contracted(instance)
         self._parameters, self._result, self._within = parameters, result, within
         self._on_point = on_point
         self._upper, self._lower = result.objective, result.lower_bound
         self._limit = (1.0 + within) * self._upper
         self._above = self._limit * (1.0 + ABOVE)
         self._labels = result.partition.labels
-        self._anchors = _anchors(self._contraction, self._labels)
+        self._anchors = _anchors(self._blocks, self._labels)
         # Bounds on the least cost of clusterings with each point apart from its anchor.
         n = instance.n_points
         self._least, self._most = np.full(n, self._lower), np.full(n, math.inf)
@@ -342,17 +323,22 @@ class _Certainty:
 
     def report(self, study: Study[int]) -> CertaintyReport:
         """Find out what there is time for, and return what is known."""
-        self._try_moves()
-        contraction, needs_processes = self._contraction, has_long_steps(self._contraction)
+        contraction, needs_processes = self._blocks, has_long_steps(self._blocks)
+        self._try_moves(contraction)
         steps = [self._leave]
         if contraction.n_blocks > contraction.k and fits_one_matrix(contraction, self._parameters):
             self._draw_facts(study)
             steps.insert(0, self._look)
         for begin in steps:
-            left = self._left()
-            study.run(left, begin, self._take, needs_processes=needs_processes, is_short=True)
+            for row, outcome in study.outcomes(
+                self._left(), begin, needs_processes=needs_processes, is_short=True
+            ):
+                self._take(row, outcome)
         block_of, adjacency = self._blocks.block_of, self._blocks.adjacency
         apart = adjacency[np.ix_(block_of, block_of[self._anchors])]
+        # Of the points that may be with an anchor, all are in its cluster, and certain.
+        own = self._labels[:, None] == np.arange(len(self._anchors))
+        is_stable = ((own & self._certain[:, None]) == (own | ~apart)).all(axis=0)
         return CertaintyReport(
             self._result,
             self._instance,
@@ -366,7 +352,7 @@ class _Certainty:
             certain=self._certain,
             uncertain=self._most <= self._limit,
             may_join=~apart,
-            anchors_apart=apart[self._anchors],
+            stable=is_stable,
         )
 
     @property
@@ -386,9 +372,8 @@ class _Certainty:
         known = int((self._certain | (self._most <= self._limit)).sum())
         self._on_point(known, len(self._labels) - known)
 
-    def _try_moves(self) -> None:
+    def _try_moves(self, contraction: Contraction) -> None:
         """Price the best feasible move of each block alone to another cluster."""
-        contraction = self._contraction
         labels = self._labels[contraction.representatives]
         # By how much the sum of squares rises, whatever soft pairs cost; inf where it cannot be.
         costs = costs_of_moves(contraction.means, labels, contraction.weights)
@@ -398,11 +383,9 @@ class _Certainty:
         cheapest = np.argsort(costs.min(axis=1), kind="stable")[:MOST_MOVES]
         for block in cheapest.tolist():
             for cluster in np.argsort(costs[block])[:CLUSTERS_TRIED].tolist():
-                if costs[block, cluster] == math.inf:
-                    break
                 moved = labels.copy()
                 moved[block] = cluster
-                if contraction.keeps(moved):
+                if costs[block, cluster] < math.inf and contraction.keeps(moved):
                     self._learn_clustering(contraction.lift(moved))
                     break
 
@@ -412,26 +395,25 @@ class _Certainty:
         away = labels != labels[self._anchors[self._labels]]
         self._most[away] = np.minimum(self._most[away], cost)
 
-    def _learn_facts(self, apart: ArrayLike = (), together: ArrayLike = ()) -> None:
+    def _learn_facts(self, name: str, pairs: ArrayLike) -> None:
         """Learn of pairs of points, (p, 2), that are apart, or together, in all of S.
+
+        name : `cannot_link` or `must_link`
 
         Raises
         ------
         AssertionError
             If the clustering found, which is in S, says otherwise: then a bound is wrong.
         """
-        stated: dict[str, Any] = {}
-        for name, pairs in (("cannot_link", apart), ("must_link", together)):
-            rows = np.reshape(np.asarray(pairs, np.intp), (-1, 2))
-            i, j = self._labels[rows].T
-            if ((i == j) != (name == "must_link")).any():
-                raise AssertionError("a fact about all cheap clusterings is wrong of the best")
-            stated[name] = np.concatenate([getattr(self._facts, name), rows])
-        self._facts = replace(self._facts, **stated)
+        rows = np.reshape(np.asarray(pairs, np.intp), (-1, 2))
+        i, j = self._labels[rows].T
+        if ((i == j) != (name == "must_link")).any():
+            raise AssertionError("a fact about all cheap clusterings is wrong of the best")
+        known: Any = {name: np.concatenate([getattr(self._facts, name), rows])}
+        self._facts = replace(self._facts, **known)
         self._blocks = _contracted(self._facts)
         certain = self._certain
         self._least[certain] = np.maximum(self._least[certain], self._limit)
-        self._tell()
 
     def _draw_facts(self, study: Study[int]) -> None:
         """Learn facts from dual values of the root, until these prove no more."""
@@ -441,32 +423,32 @@ class _Certainty:
             return -math.inf if study.stop.is_set() else end - time.monotonic()
 
         bounding, enough = bounding_method("sdp"), (1.0 - ENOUGH) * self._upper
-        with threadpool_limits(1):
-            while self._left() and self._blocks.n_blocks > self._blocks.k and time_left() > 0:
-                blocks = self._blocks
+        while self._left() and self._blocks.n_blocks > self._blocks.k and time_left() > 0:
+            blocks = self._blocks
+            with threadpool_limits(1):
                 run = bounding.start(blocks, self._warm_start)
                 for _ in range(MOST_STEPS):
                     progress = run.advance(self._above, time_left)
                     if progress.stalled or progress.bound.value > enough or time_left() <= 0:
                         break
                 is_first, self._warm_start = self._warm_start is None, run.warm_start()
-                self._learn_facts(apart=blocks.representatives[run.fixings(self._above).apart])
-                if is_first:
-                    self._compare_anchors(time_left)
-                elif self._blocks.n_blocks == blocks.n_blocks:
-                    break
+                apart = blocks.representatives[run.fixings(self._above).apart]
+            self._learn_facts("cannot_link", apart)
+            self._tell()
+            if is_first and len(self._anchors) <= MOST_ANCHORS:
+                self._compare_anchors(time_left)
+            elif not is_first and self._blocks.n_blocks == blocks.n_blocks:
+                break
 
     def _compare_anchors(self, time_left: TimeLeft) -> None:
         """Learn which anchors are apart in S."""
-        if len(self._anchors) > MOST_ANCHORS:
-            return
         for pair in combinations(self._anchors.tolist(), 2):
             i, j = self._blocks.block_of[list(pair)]
             if self._blocks.adjacency[i, j] or time_left() <= 0:
                 continue
             joined = contract(self._facts, must_link=[pair])
             if look(joined, self._above, time_left, LOOK_STEPS, self._warm_start) > self._limit:
-                self._learn_facts(apart=[pair])
+                self._learn_facts("cannot_link", [pair])
 
     def _parting(self, row: int) -> list[tuple[int, int]]:
         return [(row, int(self._anchors[self._labels[row]]))]
@@ -474,7 +456,7 @@ class _Certainty:
     def _look(self, row: int, seconds: float, stop: object) -> partial[Outcome]:
         """Return a short look at the bound with a point and its anchor apart."""
         how = self._above, seconds, LOOK_STEPS, self._warm_start
-        return partial(looked, self._facts, self._parting(row), *how)
+        return partial(looked, self._facts, {"cannot_link": self._parting(row)}, *how)
 
     def _leave(self, row: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
         """Return the run with a point and its anchor apart."""
@@ -494,7 +476,7 @@ class _Certainty:
         same = self._blocks.block_of == self._blocks.block_of[row]
         self._least[same] = np.maximum(self._least[same], min(bound, self._limit))
         if bound > self._limit and not self._certain[row]:
-            self._learn_facts(together=self._parting(row))
+            self._learn_facts("must_link", self._parting(row))
         self._tell()
 
 

@@ -21,7 +21,7 @@ from sdpbb.problem.instance import stated_instance
 from sdpbb.problem.partition import Violation, violations
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.sources import arguments_of
-from sdpbb.questions.report import SHOWN, Report
+from sdpbb.questions.report import SHOWN, Report, bound_text
 from sdpbb.run.arguments import SolveArguments, divided
 from sdpbb.run.certificates.writer import CertificateOrder
 from sdpbb.run.parameters import SolverParameters
@@ -30,7 +30,7 @@ from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, 
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.runtime.results import values_of
-from sdpbb.runtime.values import counted, percent_down, percent_up, rounded_down, seconds_text
+from sdpbb.runtime.values import counted, percent_down, percent_up, seconds_text
 from sdpbb.search.events import Observer, ignore
 from sdpbb.search.result import (
     PRECISION,
@@ -157,25 +157,24 @@ class GapReport(Report):
     def document(self) -> Document:
         """Return the verdict and the figures behind it; `gap_document` has more sections."""
         result, n_hidden = self.result, len(self.violations) - SHOWN
-        facts = [(result.cost_name.capitalize(), f"{self.objective:.{DIGITS}g}")]
-        if self.soft is not None:
-            facts.append(("Soft violated", str(self.soft)))
-        facts += [("Violated", str(violation)) for violation in self.violations[:SHOWN]]
-        if n_hidden > 0:
-            facts.append(("Violated", f"and {n_hidden} more"))
-        if self.lower_bound is not None:
-            facts.append(("Lower bound", rounded_down(self.lower_bound, DIGITS)))
-        if self.gap is not None:
-            facts.append(("Gap", percent_up(self.gap)))
+        best = ""
         if result.objective is not None:
             proven = "" if result.status is SolutionStatus.OPTIMAL else "not "
             same = ", the labels themselves" if result.partition == self.partition else ""
             best = f"{result.objective:.{DIGITS}g}, {proven}proven optimal{same}"
-            facts.append(("Best clustering", best))
-        facts.append(("Nodes", str(result.statistics.n_nodes)))
-        facts.append(("Time", seconds_text(result.statistics.wall_seconds)))
+        facts = [
+            (result.cost_name.capitalize(), f"{self.objective:.{DIGITS}g}"),
+            ("Soft violated", "" if self.soft is None else str(self.soft)),
+            *(("Violated", str(violation)) for violation in self.violations[:SHOWN]),
+            ("Violated", f"and {n_hidden} more" if n_hidden > 0 else ""),
+            ("Lower bound", bound_text(self.lower_bound, DIGITS)),
+            ("Gap", "" if self.gap is None else percent_up(self.gap)),
+            ("Best clustering", best),
+            ("Nodes", str(result.statistics.n_nodes)),
+            ("Time", seconds_text(result.statistics.wall_seconds)),
+        ]
         verdict = Verdict("Verdict", _TONES[self.verdict], verdict_in_words(self))
-        parts: list[Part] = [verdict, Facts(facts)]
+        parts: list[Part] = [verdict, Facts([fact for fact in facts if fact[1]])]
         if result.conflict is not None:
             parts.append(Text(str(result.conflict), "verbatim"))
         return Document("Gap of labels", parts)
@@ -249,9 +248,12 @@ def _comparison(given: Partition, best: Partition) -> list[Part]:
     """Return the points that clusters of the labels and of the best clustering have in common."""
     if given == best:
         return [Text("It is the labels themselves.")]
-    index = adjusted_rand_index(given.labels, best.labels)
-    counts = np.zeros((given.n_clusters, best.n_clusters), np.intp)
-    np.add.at(counts, (given.labels, best.labels), 1)
+    index, shape = (
+        adjusted_rand_index(given.labels, best.labels),
+        (given.n_clusters, best.n_clusters),
+    )
+    pairs = np.ravel_multi_index((given.labels, best.labels), shape)
+    counts = np.bincount(pairs, minlength=math.prod(shape)).reshape(shape)
     columns = ["", *(f"Best {c}" for c in range(best.n_clusters)[:MOST_CLUSTERS])]
     rows = [
         [f"Cluster {c}", *(f"{n:,}" if n else "" for n in row[:MOST_CLUSTERS])]
@@ -275,21 +277,18 @@ def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
     if is_frame(labels):
         name = str(columns_of(labels)[0]) if columns_of(labels) else "cluster"
         raise InstanceError(f"labels: a data frame; expected one column of it, [{name!r}] say")
-    if isinstance(labels, np.ndarray) and labels.ndim != 1:
-        raise InstanceError(f"labels: an array of shape {labels.shape}; expected (n,)")
-    if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable):
-        raise InstanceError(f"labels: of type {type(labels).__name__}; {_EXPECTED}")
-    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    given = labels.tolist() if hasattr(labels, "tolist") else labels
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InstanceError(f"labels: of type {type(given).__name__}; {_EXPECTED}")
+    values = list(given)
     if len(values) != n_points:
         raise InstanceError(f"labels: {len(values)} of them; expected {n_points}, one per point")
     known: dict[Any, int] = {}
     for position, value in enumerate(values):
-        if not isinstance(value, (numbers.Real, str)):
-            raise InstanceError(
-                f"labels[{position}] is of type {type(value).__name__}; {_EXPECTED}"
-            )
-        if isinstance(value, float) and math.isnan(value):
-            raise InstanceError(f"labels[{position}] is nan; {_EXPECTED}")
+        is_nan = isinstance(value, float) and math.isnan(value)
+        if is_nan or not isinstance(value, (numbers.Real, str)):
+            found = "nan" if is_nan else f"of type {type(value).__name__}"
+            raise InstanceError(f"labels[{position}] is {found}; {_EXPECTED}")
         known.setdefault(value, len(known))
     note_noise(sum(value in (-1, "-1") for value in values), n_points, "labels")
     return np.array([known[value] for value in values], np.intp)

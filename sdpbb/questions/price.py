@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
@@ -13,11 +12,8 @@ from enum import Enum
 from functools import partial
 from typing import Any, Unpack
 
-import numpy as np
-from scipy.spatial.distance import cdist
-
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Contraction, Infeasibility, Instance, SoftViolations, contract
+from sdpbb.problem import Contraction, Instance, SoftViolations, contract
 from sdpbb.problem.statements import Statement, StatementKind, stated_constraints, without
 from sdpbb.questions.report import SHOWN, Entry, StudyReport, table_of
 from sdpbb.questions.study import (
@@ -26,7 +22,7 @@ from sdpbb.questions.study import (
     alone,
     fits_one_matrix,
     has_long_steps,
-    look,
+    looked,
     solved,
 )
 from sdpbb.run.arguments import SolveArguments, stated_run
@@ -44,9 +40,9 @@ from sdpbb.search.result import (
     relative_gap,
 )
 
-# Evaluations of the semidefinite bound in a probe. Nearly all constraints that cost nothing need
-# one or two.
-PROBE_STEPS = 5
+# Evaluations of the semidefinite bound in a look. Nearly all constraints that cost nothing need one
+# or two.
+LOOK_STEPS = 5
 # Significant digits of prices in the table.
 DIGITS = 6
 LEGEND = (
@@ -282,111 +278,76 @@ def constraint_prices(
         result = study.solve(instance, observer)
         if result.partition is None:
             return PriceReport(result, (), (), study.stop.is_set(), study.seconds)
-        return _Prices(instance, parameters, result, on_price).report(study, chosen)
+        return _Prices(instance, result, on_price).report(study, parameters, chosen)
 
     return study.conduct(interrupt, report)
 
 
-@dataclass(frozen=True)
-class Without:
-    """Optimum without a constraint: bounds on it, and how they are known.
-
-    objective, lower_bound : None: those of the instance with the constraint
-    """
-
-    proof: PriceProof
-    seconds: float = 0.0
-    objective: float | None = None
-    lower_bound: float | None = None
-    is_optimal: bool = True
-
-
-def probe(
-    instance: Instance, statement: Statement, upper: float, seconds: float, is_bounded: bool
-) -> Outcome:
-    """Look for a proof that a constraint costs nothing.
-
-    With OPT_v the least cost of the clusterings that keep the other constraints and violate this
-    one, the optimum without it is the lesser of OPT and OPT_v, if some optimal clustering keeps it.
-    It is OPT if there are none of them, or if a bound proves OPT_v >= upper. The weight of a soft
-    one is not part of OPT_v.
-
-    upper : the cost of a clustering that keeps all constraints, and this one if it is soft
-    seconds : after which nothing more is tried
-    is_bounded : whether a bound is tried, too, with matrices of all blocks
-
-    Returns
-    -------
-    The outcome of a job of a study, whose value is a `Without`, or None without a proof.
-    """
-    started = time.perf_counter()
-
-    def time_left() -> float:
-        return started + seconds - time.perf_counter()
-
-    # A violated must-link is a cannot-link, and the other way round.
-    opposite = "cannot_link" if statement.argument.endswith("must_link") else "must_link"
-    pair: dict[str, Any] = {opposite: [statement.rows[:2]]}
-    violated = contract(without(instance, statement), **pair)
-    # Above upper by more than its own rounding.
-    wanted = upper * (1.0 + PRECISION)
-    proof = None
-    if isinstance(violated, Infeasibility):
-        proof = PriceProof.IMPLIED
-    elif is_bounded and look(violated, wanted, time_left, PROBE_STEPS) >= wanted:
-        proof = PriceProof.IDLE
-    return Outcome(proof and Without(proof, time.perf_counter() - started))
-
-
 class _Prices:
-    """Prices of constraints, as far as they are known."""
+    """Prices of constraints, as far as they are known.
+
+    A constraint is known by a proof, the seconds that it took, and the result without it, if one
+    was needed.
+    """
 
     def __init__(
-        self,
-        instance: Instance,
-        parameters: SolverParameters,
-        result: Result,
-        on_price: Callable[[Price, int], None],
+        self, instance: Instance, result: Result, on_price: Callable[[Price, int], None]
     ) -> None:
         assert result.partition is not None
         assert result.objective is not None
         assert result.lower_bound is not None
-        self._instance, self._parameters = instance, parameters
-        self._result, self._on_price = result, on_price
+        self._instance, self._result, self._on_price = instance, result, on_price
         self._partition, self._upper = result.partition, result.objective
         self._lower = result.lower_bound
-        self._known: dict[Statement, Without] = {}
+        self._known: dict[Statement, tuple[PriceProof, float, Result | None]] = {}
         self._left: list[Statement] = []
         self._problems: list[str] = []
 
-    def report(self, study: Study[Statement], statements: Sequence[Statement]) -> PriceReport:
+    def report(
+        self, study: Study[Statement], parameters: SolverParameters, statements: Sequence[Statement]
+    ) -> PriceReport:
         """Find the prices of constraints; return what is known of all.
 
         First the soft ones that are violated, then those of which a short look shows that they cost
         nothing, then the others.
         """
-        contraction = contract(self._instance)
+        instance, contraction = self._instance, contract(self._instance)
         assert isinstance(contraction, Contraction)  # there is a clustering
         # Where runs begin with subsets, the bound of all blocks takes too long for a look.
-        is_bounded = fits_one_matrix(contraction, self._parameters)
+        n_steps = LOOK_STEPS if fits_one_matrix(contraction, parameters) else 0
         is_long = has_long_steps(contraction)
         self._left = list(statements)
         for statement in statements:
-            if statement.weight is not None and self._is_violated(statement):
-                cost = self._partition.cost(without(self._instance, statement))
-                lower = max(0.0, self._lower - statement.weight)
-                self._learn(statement, Without(PriceProof.VIOLATED, 0.0, cost, lower))
+            if self._is_violated(statement):
+                self._learn(statement, PriceProof.VIOLATED)
+        # Above upper by more than its own rounding.
+        wanted = self._upper * (1.0 + PRECISION)
 
-        def begin_probe(one: Statement, seconds: float, stop: object) -> partial[Outcome]:
-            return partial(probe, self._instance, one, self._upper, seconds, is_bounded)
+        def begin_look(one: Statement, seconds: float, stop: object) -> partial[Outcome]:
+            # A violated must-link is a cannot-link, and the other way round.
+            opposite = "cannot_link" if one.argument.endswith("must_link") else "must_link"
+            violated = {opposite: [one.rows[:2]]}
+            return partial(looked, without(instance, one), violated, wanted, seconds, n_steps)
 
         def begin(one: Statement, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
-            limited, less = alone(self._parameters, seconds), without(self._instance, one)
+            limited, less = alone(parameters, seconds), without(instance, one)
             return partial(solved, less, limited, stop, start=self._partition.labels)
 
-        later, by_bounds = list(self._left), is_bounded and is_long
-        study.run(later, begin_probe, self._take_probe, needs_processes=by_bounds, is_short=True)
-        study.run(self._promising_first(), begin, self._take_solved, needs_processes=is_long)
+        bounds = dict.fromkeys(self._left, -math.inf)
+        in_processes = n_steps > 0 and is_long
+        for one, outcome in study.outcomes(
+            bounds, begin_look, needs_processes=in_processes, is_short=True
+        ):
+            if outcome.value is not None:
+                bounds[one] = outcome.value[0]
+            if bounds[one] >= wanted:
+                is_implied = bounds[one] == math.inf
+                proof = PriceProof.IMPLIED if is_implied else PriceProof.IDLE
+                self._learn(one, proof, outcome.seconds)
+        # Constraints whose violation may be cheap are the likeliest to be dear.
+        likely = sorted(self._left, key=bounds.__getitem__)
+        for one, outcome in study.outcomes(likely, begin, needs_processes=is_long):
+            self._take(one, outcome)
         prices = [self._price(statement) for statement in statements if statement in self._known]
         prices.sort(key=lambda price: (-price.lower, -price.difference, -price.upper))
         lower = bound_below(self._lower, self._upper)
@@ -396,33 +357,16 @@ class _Prices:
             objective=self._upper,
             lower_bound=lower,
             gap=relative_gap(lower, self._upper),
-            soft=SoftViolations.of(self._partition, self._instance),
+            soft=SoftViolations.of(self._partition, instance),
         )
         ended = study.stop.is_set(), study.seconds, tuple(self._problems)
         return PriceReport(best, tuple(prices), tuple(self._left), *ended)
 
-    def _promising_first(self) -> list[Statement]:
-        """Return the constraints left, farthest points first.
-
-        The points are far beyond the nearest centre: what holds them in their clusters may be the
-        constraint.
-        """
-        from heuristics.result import centres_of  # which imports what compiles
-
-        points, labels = self._instance.points, self._partition.labels
-        squares = cdist(points, centres_of(self._instance, labels), "sqeuclidean")
-        excess = squares[np.arange(len(points)), labels] - squares.min(axis=1)
-        return sorted(self._left, key=lambda one: -float(excess[list(one.rows)].max()))
-
-    def _take_probe(self, statement: Statement, outcome: Outcome) -> None:
-        if outcome.value is not None:
-            self._learn(statement, outcome.value)
-
-    def _take_solved(self, statement: Statement, outcome: Outcome) -> None:
+    def _take(self, statement: Statement, outcome: Outcome) -> None:
         """Learn from the run without a constraint.
 
         Its lower bound is one for the instance, too. Its clustering is one of the instance if it
-        keeps the constraint all the same.
+        satisfies the constraint all the same.
         """
         result: Result | None = outcome.value
         if result is None:
@@ -431,16 +375,14 @@ class _Prices:
         if result.termination is Termination.INTERRUPTED:
             return
         assert result.partition is not None  # it began with one
-        assert result.objective is not None
         assert result.lower_bound is not None
         self._lower = max(self._lower, result.lower_bound)
+        assert result.objective is not None
         is_soft = statement.weight is not None
         cost = result.partition.cost(self._instance) if is_soft else result.objective
         if cost < self._upper and result.partition.is_feasible(self._instance):
             self._partition, self._upper = result.partition, cost
-        seconds, bounds = result.statistics.wall_seconds, (result.objective, result.lower_bound)
-        is_optimal = result.status is SolutionStatus.OPTIMAL
-        self._learn(statement, Without(PriceProof.SOLVED, seconds, *bounds, is_optimal))
+        self._learn(statement, PriceProof.SOLVED, outcome.seconds, result)
 
     def _is_violated(self, statement: Statement) -> bool:
         """Return whether the best clustering known violates a constraint, a soft one."""
@@ -449,30 +391,43 @@ class _Prices:
             (first in others) == (statement.kind is StatementKind.SOFT_CANNOT_LINK)
         )
 
-    def _learn(self, statement: Statement, known: Without) -> None:
-        self._known[statement] = known
+    def _learn(
+        self,
+        statement: Statement,
+        proof: PriceProof,
+        seconds: float = 0.0,
+        result: Result | None = None,
+    ) -> None:
+        self._known[statement] = proof, seconds, result
         self._left.remove(statement)
         self._on_price(self._price(statement), len(self._left))
 
     def _price(self, statement: Statement) -> Price:
-        known, upper = self._known[statement], self._upper
-        lower = bound_below(self._lower, upper)
-        if known.objective is None or known.lower_bound is None:
-            return Price(statement, 0.0, 0.0, 0.0, upper, lower, True, known.proof, known.seconds)
-        best = min(known.objective, upper)
-        most = upper - known.lower_bound
-        if statement.weight is not None:
-            most = min(most, statement.weight)
-        least = max(0.0, lower - best)
+        proof, seconds, result = self._known[statement]
+        upper, weight = self._upper, statement.weight
+        cost, bound = upper, bound_below(self._lower, upper)
+        least, most, is_optimal = 0.0, 0.0, True
+        if proof not in FREE:
+            lower = bound
+            if result is None:
+                cost = self._partition.cost(without(self._instance, statement))
+                bound = max(0.0, self._lower - (weight or 0.0))
+            else:
+                assert result.objective is not None
+                assert result.lower_bound is not None
+                cost, bound = min(result.objective, upper), result.lower_bound
+                is_optimal = result.status is SolutionStatus.OPTIMAL
+            least = max(0.0, lower - cost)
+            most = upper - bound if weight is None else min(upper - bound, weight)
         return Price(
             statement=statement,
             lower=least,
             upper=max(least, most),
-            difference=upper - best,
-            objective_without=best,
-            lower_bound_without=known.lower_bound,
-            proven=self._result.status is SolutionStatus.OPTIMAL and known.is_optimal,
-            proof=known.proof,
-            seconds=known.seconds,
+            difference=upper - cost,
+            objective_without=cost,
+            lower_bound_without=bound,
+            proven=proof in FREE or (self._result.status is SolutionStatus.OPTIMAL and is_optimal),
+            proof=proof,
+            seconds=seconds,
             violated=self._is_violated(statement),
         )

@@ -29,8 +29,6 @@ NEIGHBOURS, DENSEST = 10, 2.0
 # Of a batch, the share that asks whether clusters are apart (docs/benchmarks/queries.md).
 EXPLORING = 0.2
 
-Memberships = NDArray[np.float64]
-
 
 class NoClusteringToAskAbout(InstanceError):
     """No clustering keeps the constraints, so that there is nothing to ask about."""
@@ -77,6 +75,51 @@ class Standing:
         own = ((self.contraction.means - self.centres[self.labels]) ** 2).sum(axis=1)
         order = np.lexsort((own, -n_apart, -self.contraction.counts, self.labels))
         return order[np.searchsorted(self.labels[order], np.arange(self.k))]
+
+    @cached_property
+    def memberships(self) -> NDArray[np.float64]:
+        """Probabilities (m, k) of the clusters that each block may truly belong to.
+
+        They are the posteriors of normal distributions around the clusters' means, which share one
+        covariance: that of the blocks around their clusters' means, drawn towards a round one. So
+        distances are measured as the clusters are shaped, which answers change: the linear
+        discriminant of the present clusters. Clusters weigh as much as their points.
+
+        Clusters whose representative a block is known to be apart from have probability 0; a block
+        that no cluster is left for belongs to its own. Those of representatives are 1 and 0.
+        """
+        contraction, labels, k = self.contraction, self.labels, self.k
+        deviations = contraction.means - self.centres[labels]
+        total = contraction.weights.sum()
+        scatter = (deviations * contraction.weights[:, None]).T @ deviations / total
+        dimension = len(scatter)
+        # Of clusters without any extent: that of all blocks; of equal blocks: 1.
+        variance = (
+            float(np.trace(scatter)) / dimension or float((contraction.means**2).mean()) or 1.0
+        )
+        scatter *= 1.0 - SHRINKAGE
+        scatter.flat[:: dimension + 1] += SHRINKAGE * variance
+        factor = cholesky(scatter, lower=True)
+        means = solve_triangular(factor, contraction.means.T, lower=True).T
+        centres = solve_triangular(factor, self.centres.T, lower=True).T
+        squares = (means**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)
+        squares -= 2.0 * means @ centres.T
+        logarithms = np.log(self.masses / self.masses.sum()) - 0.5 * squares
+        shares = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+        cluster = np.full(contraction.n_blocks, -1)
+        cluster[self.representatives] = np.arange(k)
+        ends = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
+        ends = ends[cluster[ends[:, 1]] >= 0]
+        shares[ends[:, 0], cluster[ends[:, 1]]] = 0.0
+        gone = shares.sum(axis=1) <= 0.0
+        shares[gone] = np.eye(k)[labels[gone]]
+        shares[self.representatives] = np.eye(k)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """Score of each block, (m,): its information times its density."""
+        return information(self.memberships) * density(self)
 
 
 def standing_of(
@@ -141,44 +184,6 @@ def _searched(
     return best
 
 
-def memberships_of(standing: Standing) -> Memberships:
-    """Return probabilities (m, k) of the clusters that each block may truly belong to.
-
-    They are the posteriors of normal distributions around the clusters' means, which share one
-    covariance: that of the blocks around their clusters' means, drawn towards a round one. So
-    distances are measured as the clusters are shaped, which answers change: the linear discriminant
-    of the present clusters. Clusters weigh as much as their points.
-
-    Clusters whose representative a block is known to be apart from have probability 0; a block that
-    no cluster is left for belongs to its own. Those of representatives are 1 and 0.
-    """
-    contraction, labels, k = standing.contraction, standing.labels, standing.k
-    deviations = contraction.means - standing.centres[labels]
-    total = contraction.weights.sum()
-    scatter = (deviations * contraction.weights[:, None]).T @ deviations / total
-    dimension = len(scatter)
-    # Of clusters without any extent: that of all blocks; of equal blocks: 1.
-    variance = float(np.trace(scatter)) / dimension or float((contraction.means**2).mean()) or 1.0
-    scatter *= 1.0 - SHRINKAGE
-    scatter.flat[:: dimension + 1] += SHRINKAGE * variance
-    factor = cholesky(scatter, lower=True)
-    means = solve_triangular(factor, contraction.means.T, lower=True).T
-    centres = solve_triangular(factor, standing.centres.T, lower=True).T
-    squares = (means**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2.0 * means @ centres.T
-    logarithms = np.log(standing.masses / standing.masses.sum()) - 0.5 * squares
-    shares = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    cluster = np.full(contraction.n_blocks, -1)
-    cluster[standing.representatives] = np.arange(k)
-    ends = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
-    ends = ends[cluster[ends[:, 1]] >= 0]
-    shares[ends[:, 0], cluster[ends[:, 1]]] = 0.0
-    gone = shares.sum(axis=1) <= 0.0
-    shares[gone] = np.eye(k)[labels[gone]]
-    shares[standing.representatives] = np.eye(k)
-    found: Memberships = shares / shares.sum(axis=1, keepdims=True)
-    return found
-
-
 class Batch:
     """Pairs of blocks that are asked about together.
 
@@ -220,7 +225,7 @@ class Batch:
         self.pairs.append(pair)
 
 
-def information(memberships: Memberships) -> NDArray[np.float64]:
+def information(memberships: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the entropy of each row, (m,), in bits per question that finding its cluster takes.
 
     Clusters are asked about in the order of their probability, until one is right.
@@ -253,11 +258,6 @@ def density(standing: Standing) -> NDArray[np.float64]:
     return found
 
 
-def block_scores(standing: Standing, memberships: Memberships) -> NDArray[np.float64]:
-    """Return the score of each block, (m,): its information times its density."""
-    return information(memberships) * density(standing)
-
-
 class QueryKind(Enum):
     """Kind of a query, by what it asks."""
 
@@ -287,9 +287,7 @@ class ChosenPair(NamedTuple):
     likely: float
 
 
-def chosen_pairs(
-    standing: Standing, memberships: Memberships, q: int, rng: np.random.Generator
-) -> list[ChosenPair]:
+def chosen_pairs(standing: Standing, q: int, rng: np.random.Generator) -> list[ChosenPair]:
     """Return q pairs of blocks to ask about, or fewer if no more are left.
 
     A fifth of them are representatives of clusters that are not known to be apart, near ones first
@@ -298,7 +296,6 @@ def chosen_pairs(
     highest scores, each with the representative of the likeliest cluster that is not excluded.
     Where these end, any pair comes whose answer is open.
 
-    memberships : (m, k), of blocks in clusters that are possible
     rng : decides between equals
     """
     batch = Batch(standing)
@@ -306,10 +303,10 @@ def chosen_pairs(
         return []
     exploring = math.floor(EXPLORING * q + rng.random())
     stages = (
-        (_between_clusters(standing, memberships), exploring),
-        (_of_points(standing, memberships, batch, rng), q),
-        (_between_clusters(standing, memberships), q),
-        (_of_the_rest(standing, memberships, rng), q),
+        (_between_clusters(standing), exploring),
+        (_of_points(standing, batch, rng), q),
+        (_between_clusters(standing), q),
+        (_of_the_rest(standing, rng), q),
     )
     for candidates, until in stages:
         for pair in candidates:
@@ -319,84 +316,71 @@ def chosen_pairs(
     return batch.pairs
 
 
-def chosen_blocks(
-    standing: Standing, memberships: Memberships, q: int, rng: np.random.Generator
-) -> list[ChosenPair]:
+def chosen_blocks(standing: Standing, q: int, rng: np.random.Generator) -> list[ChosenPair]:
     """Return q blocks to ask the class of, or fewer if no more are left.
 
     The representatives of clusters of which no class is known come first, those of most weight
     first. The rest are the blocks with the highest scores. No class of one follows from others.
 
-    memberships : (m, k), of blocks in clusters that are possible
     rng : decides between equals
     """
     classes, contraction = standing.instance.origin.known_classes, standing.contraction
     is_known = np.zeros(contraction.n_blocks, np.bool_)
     if classes is not None:
         is_known[contraction.block_of[classes.numbers >= 0]] = True
-    representatives, scores = standing.representatives, block_scores(standing, memberships)
+    representatives, scores = standing.representatives, standing.scores
     unnamed = np.setdiff1d(np.arange(standing.k), standing.labels[is_known])
     unnamed = unnamed[np.argsort(-standing.masses[unnamed], kind="stable")]
-    likeliest = memberships.argmax(axis=1)
-    first = representatives[unnamed]
-    others = _by_falling(scores, rng)
+    first, others = representatives[unnamed], _by_falling(scores, rng)
     # Blocks whose cluster is certain have its class.
     others = others[~is_known[others] & (scores[others] > 0.0) & ~np.isin(others, first)]
-    return [
-        ChosenPair(
-            QueryKind.CLASS,
-            (block, int(representatives[likeliest[block]])),
-            float(scores[block]),
-            float(memberships[block, likeliest[block]]),
-        )
-        for block in np.concatenate([first, others])[:q].tolist()
-    ]
+    chosen = np.concatenate([first, others])[:q].tolist()
+    likeliest = standing.memberships.argmax(axis=1).tolist()
+    return [_with_cluster(standing, QueryKind.CLASS, block, likeliest[block]) for block in chosen]
 
 
-def _between_clusters(standing: Standing, memberships: Memberships) -> Iterator[ChosenPair]:
+def _with_cluster(standing: Standing, kind: QueryKind, block: int, cluster: int) -> ChosenPair:
+    """Return a block with the representative of a cluster."""
+    blocks = block, int(standing.representatives[cluster])
+    likely = float(standing.memberships[block, cluster])
+    return ChosenPair(kind, blocks, float(standing.scores[block]), likely)
+
+
+def _between_clusters(standing: Standing) -> Iterator[ChosenPair]:
     """Yield the pairs of representatives, nearest clusters first."""
     first, second = np.triu_indices(standing.k, 1)
     centres, representatives = standing.centres, standing.representatives
     squares = ((centres[first] - centres[second]) ** 2).sum(axis=1)
-    for at in np.argsort(squares, kind="stable").tolist():
-        a, b = int(first[at]), int(second[at])
+    for pair in np.argsort(squares, kind="stable").tolist():
+        a, b = int(first[pair]), int(second[pair])
         blocks = int(representatives[a]), int(representatives[b])
         # As likely as it is that points of one are of the other.
         of_a, of_b = standing.labels == a, standing.labels == b
-        shares = memberships[of_a, b].mean(), memberships[of_b, a].mean()
-        likely = float(sum(shares) / 2.0)
+        memberships = standing.memberships
+        likely = float((memberships[of_a, b].mean() + memberships[of_b, a].mean()) / 2.0)
         yield ChosenPair(QueryKind.CLUSTERS, blocks, _bits(likely), likely)
 
 
-def _of_points(
-    standing: Standing, memberships: Memberships, batch: Batch, rng: np.random.Generator
-) -> Iterator[ChosenPair]:
+def _of_points(standing: Standing, batch: Batch, rng: np.random.Generator) -> Iterator[ChosenPair]:
     """Yield blocks with representatives, by falling score; none that the batch holds already."""
-    scores = block_scores(standing, memberships)
-    representatives = standing.representatives
-    for block in _by_falling(scores, rng):
-        if block in representatives:
+    for block in _by_falling(standing.scores, rng).tolist():
+        if block in standing.representatives:
             continue
-        for cluster in np.argsort(-memberships[block], kind="stable").tolist():
-            likely = float(memberships[block, cluster])
-            if batch.holds(block) or likely <= 0.0:
+        for cluster in np.argsort(-standing.memberships[block], kind="stable").tolist():
+            if batch.holds(block) or standing.memberships[block, cluster] <= 0.0:
                 break
-            blocks = int(block), int(representatives[cluster])
-            yield ChosenPair(QueryKind.POINT, blocks, float(scores[block]), likely)
+            yield _with_cluster(standing, QueryKind.POINT, block, cluster)
 
 
-def _of_the_rest(
-    standing: Standing, memberships: Memberships, rng: np.random.Generator
-) -> Iterator[ChosenPair]:
+def _of_the_rest(standing: Standing, rng: np.random.Generator) -> Iterator[ChosenPair]:
     """Yield all pairs of blocks: the least certain blocks first, each with its likeliest mates."""
-    certainty = memberships.max(axis=1)
-    for block in _by_falling(-certainty, rng):
+    memberships = standing.memberships
+    for block in _by_falling(-memberships.max(axis=1), rng).tolist():
         together = memberships @ memberships[block]
         for other in np.argsort(-together, kind="stable").tolist():
             if other != block:
                 likely = float(together[other])
-                blocks = int(block), int(other)
-                yield ChosenPair(QueryKind.REST, blocks, _bits(likely), likely)
+                yield ChosenPair(QueryKind.REST, (block, other), _bits(likely), likely)
 
 
 def _by_falling(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:

@@ -2,19 +2,20 @@
 
 A job is an instance of a batch, a number of clusters of a sweep, or a constraint to price. Its
 question supplies the call that does it, made when a worker is free, so that it can begin from what
-is known by then; and takes its outcome. The rest is here: workers, limits, interrupts, failures.
+is known by then. Outcomes come as jobs end. Workers, limits, interrupts and failures are here.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -37,6 +38,7 @@ from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task
+from sdpbb.runtime.files import FilePath, name_problem, shown_path
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.runtime.time_left import TimeLeft
 from sdpbb.search.events import Compiling, Event, Observer, Progress, ignore
@@ -77,12 +79,14 @@ class Outcome:
     failure, message : the reason, and a line on what went wrong; "" for nothing. A value can have a
         message, too: its certificate could not be written
     attempts : number of workers that have started with the job
+    seconds : of the job, in the last of its workers
     """
 
     value: Any = None
     failure: Failure | None = None
     message: str = ""
     attempts: int = 1
+    seconds: float = 0.0
 
 
 Job = TypeVar("Job")
@@ -93,8 +97,6 @@ Begin = Callable[[Job, float, threading.Event | None], partial[Outcome]]
 Its arguments are the job, the seconds for it, and the event that interrupts it: None in worker
 processes, which have their own (`worker.interrupt`).
 """
-Take = Callable[[Job, Outcome], None]
-"""Function that receives a job and its outcome."""
 
 
 class Study(Generic[Job]):
@@ -153,7 +155,7 @@ class Study(Generic[Job]):
         return time.monotonic() - self._started
 
     def conduct(self, interrupt: threading.Event | None, work: Callable[[], Answer]) -> Answer:
-        """Return what `work` returns, which calls `run`; the workers end with it.
+        """Return what `work` returns, which asks for outcomes; the workers end with it.
 
         interrupt : ends the jobs early if it is set; None: the first Ctrl-C ends them, and the
             answer is raised in the end (`runtime.interruption.interruptible`)
@@ -179,16 +181,15 @@ class Study(Generic[Job]):
         own = replace(self._parameters, dask=None, mpi=False)
         return solve(instance, own, observer, self.stop, start=start, executor=given)
 
-    def run(
+    def outcomes(
         self,
-        jobs: Sequence[Job],
+        jobs: Iterable[Job],
         begin: Begin[Job],
-        take: Take[Job],
         *,
         needs_processes: bool = False,
         is_short: bool = False,
-    ) -> None:
-        """Do jobs in their order, until a limit or an interrupt.
+    ) -> Iterator[tuple[Job, Outcome]]:
+        """Do jobs in their order, until a limit or an interrupt; yield each with its outcome.
 
         needs_processes : whether a single worker is a process, too, which can be ended in the
             middle of a long step
@@ -197,24 +198,23 @@ class Study(Generic[Job]):
         waiting = deque(jobs)
         with Scheduler(SerialExecutor()) as here:
             if is_short and not needs_processes:
-                self._do(waiting, begin, take, here, self.stop, self.seconds + ALONE)
+                yield from self._done(waiting, begin, here, self.stop, self.seconds + ALONE)
             is_single = min(self._parameters.workers, len(waiting)) <= 1
             if not waiting or (is_single and self.given is None and not needs_processes):
-                self._do(waiting, begin, take, here, self.stop)
+                yield from self._done(waiting, begin, here, self.stop)
                 return
         if self._workers is None:
             self._workers = self._block.enter_context(Scheduler(self.given or self._processes()))
-        self._do(waiting, begin, take, self._workers)
+        yield from self._done(waiting, begin, self._workers)
 
-    def _do(
+    def _done(
         self,
         waiting: deque[Job],
         begin: Begin[Job],
-        take: Take[Job],
         scheduler: Scheduler,
         stop: threading.Event | None = None,
         end: float = math.inf,
-    ) -> None:
+    ) -> Iterator[tuple[Job, Outcome]]:
         """Do jobs that wait, until none may begin; none does after the second `end` of the study.
 
         stop : interrupts jobs in this process; None in others
@@ -235,7 +235,7 @@ class Study(Generic[Job]):
         while (tasks := scheduler.round(next_task, PAUSE)) is not None:
             for task in tasks:
                 if not (task.value is None and self.stop.is_set()):  # ended by the interrupt
-                    take(self._jobs[task.key], self._outcome(task))
+                    yield self._jobs[task.key], self._outcome(task)
             if self.stop.is_set():
                 scheduler.interrupt()
 
@@ -272,8 +272,9 @@ def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:
 
     catches_all : whether wrong input and errors in this package are failures as well
     """
+    started = time.monotonic()
     try:
-        return call()
+        return replace(call(), seconds=time.monotonic() - started)
     except (BackendFailure, BackendUnavailable) as error:
         return _failed(Failure.FAILED, str(error))
     except MemoryError:
@@ -362,11 +363,12 @@ def look(
 
     It is inf if there is no clustering, and -inf if there are too few blocks for the bound.
 
+    n_steps : 0: only contradictions are detected
     warm_start : dual values of a similar contraction, or None
     """
     if isinstance(contraction, Infeasibility):
         return math.inf
-    if contraction.n_blocks <= contraction.k:  # the engine counts
+    if contraction.n_blocks <= contraction.k or n_steps == 0:  # the engine counts
         return -math.inf
     with threadpool_limits(1):
         run = bounding_method("sdp").start(contraction, warm_start)
@@ -379,16 +381,20 @@ def look(
 
 def looked(
     instance: Instance,
-    apart: list[tuple[int, int]],
+    pairs: dict[str, Any],
     above: float,
     seconds: float,
     n_steps: int,
-    warm_start: Any,
+    warm_start: Any = None,
 ) -> Outcome:
-    """Return, as the value of an outcome, the bound of a look with pairs apart, and None."""
+    """Return, as the value of an outcome, the bound of a look with further pairs, and None.
+
+    pairs : lists of pairs by name, `must_link` or `cannot_link`
+    """
     end = time.monotonic() + seconds
-    parted = contract(instance, cannot_link=apart)
-    return Outcome((look(parted, above, lambda: end - time.monotonic(), n_steps, warm_start), None))
+    changed = contract(instance, **pairs)
+    bound = look(changed, above, lambda: end - time.monotonic(), n_steps, warm_start)
+    return Outcome((bound, None))
 
 
 class _Decided(threading.Event):
@@ -424,3 +430,42 @@ def decided(
         return replace(outcome, value=(math.inf, None))
     labels = None if result.partition is None else result.partition.labels
     return replace(outcome, value=(result.lower_bound or 0.0, labels))
+
+
+def make_folder(path: FilePath, pattern: str, resume: bool) -> str:
+    """Make a folder for the results of a study, if it is not there, and return its path.
+
+    pattern : of the names of files with results
+    resume : whether there may be some
+
+    Raises
+    ------
+    InstanceError
+        If the folder cannot be made, or holds results that are not to be resumed.
+    """
+    if problem := name_problem(path):
+        raise InstanceError(problem)
+    folder = os.fspath(path)
+    with writing(folder, "; expected a folder"):
+        os.makedirs(folder, exist_ok=True)
+    names = [] if resume else sorted(fnmatch.filter(os.listdir(folder), pattern))
+    for file in (os.path.join(folder, name) for name in names):
+        if os.path.getsize(file):
+            raise InstanceError(
+                f"{shown_path(file)}: holds results already; resume with --resume (resume=True), "
+                "or give a new folder"
+            )
+    return folder
+
+
+@contextmanager
+def writing(path: str, then: str = "") -> Iterator[None]:
+    """Context manager: an OSError becomes an InstanceError on what could not be written.
+
+    then : the end of the message
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise InstanceError(f"{shown_path(path)}: could not be written ({reason}){then}") from None

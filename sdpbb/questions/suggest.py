@@ -19,12 +19,10 @@ from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.questions.query_strategy import (
     ChosenPair,
-    Memberships,
     QueryKind,
     Standing,
     chosen_blocks,
     chosen_pairs,
-    memberships_of,
     standing_of,
 )
 from sdpbb.questions.report import Entry, Report, table_of
@@ -270,15 +268,14 @@ def suggest_queries(
         if clustering is not None:
             given = checked_clustering(clustering, instance, "clustering").labels
         standing = standing_of(instance, given, seed, time_limit)
-        shares = memberships_of(standing)
         # Other choices between equals with each answer.
         n_known = len(instance.must_link) + len(instance.cannot_link)
         rng = np.random.default_rng([seed, n_known])
         choose = chosen_pairs if ask == "pairs" else chosen_blocks
-        chosen = choose(standing, shares, q, rng)
+        chosen = choose(standing, q, rng)
     return QueryReport(
         instance=instance,
-        queries=tuple(_query(standing, shares, pair) for pair in chosen),
+        queries=tuple(_query(standing, pair) for pair in chosen),
         n_asked_for=q,
         ask=ask,
         labels=standing.contraction.lift(standing.labels),
@@ -287,7 +284,7 @@ def suggest_queries(
     )
 
 
-def _query(standing: Standing, shares: Memberships, pair: ChosenPair) -> Query:
+def _query(standing: Standing, pair: ChosenPair) -> Query:
     contraction = standing.contraction
     i, j = contraction.representatives[list(pair.blocks)].tolist()
     first, second = standing.labels[list(pair.blocks)].tolist()
@@ -302,7 +299,7 @@ def _query(standing: Standing, shares: Memberships, pair: ChosenPair) -> Query:
     elif i == j:
         reason = f"{names[0]} stands for cluster {first}, of which no class is known"
     else:
-        own = shares[pair.blocks[0]]
+        own = standing.memberships[pair.blocks[0]]
         likely = [c for c in np.argsort(-own, kind="stable").tolist() if own[c] >= WORTH_NAMING]
         listed = " or ".join(f"{cluster} ({100 * own[cluster]:.0f} %)" for cluster in likely[:3])
         reason = f"{names[0]} is of cluster {listed}; {names[1]} stands for {second}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 import os
 import threading
@@ -19,7 +18,7 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Origin, Partition
 from sdpbb.problem.checks import OF_ONE_K
 from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
-from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.questions.study import Outcome, Study, make_folder, solved
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
@@ -27,7 +26,7 @@ from sdpbb.runtime.archive import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Text, Tone, Verdict
-from sdpbb.runtime.files import FilePath, name_problem, shown_path
+from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.results import Tabular, keys_of, values_of
 from sdpbb.runtime.values import percent_up, seconds_text, shortened
 from sdpbb.search.events import Observer, ignore
@@ -304,14 +303,39 @@ def sweep(
         if value and folder is None:
             raise ParameterError(f"{name} = True: expected a folder for the files of the sweep")
     require_integer_solver(parameters.search.milp_solver)
-    study = Study[int](
-        parameters,
-        executor,
-        time_limit_each=time_limit_each,
-    )
-    run = _Sweep(instance, wanted, parameters, folder, certificates, observer, on_entry)
-    run.prepare_folder(resume)
-    return study.conduct(interrupt, lambda: run.report(study))
+    study = Study[int](parameters, executor, time_limit_each=time_limit_each)
+    workers_each = parameters.workers // min(parameters.workers, len(wanted))
+    each = replace(parameters, workers=workers_each, dask=None, mpi=False)
+    path = None if folder is None else make_folder(folder, "k*.checkpoint", resume)
+
+    def file(k: int, ending: str) -> str | None:
+        return None if path is None else os.path.join(path, f"k{k}.{ending}")
+
+    for k in wanted:
+        if (checkpoint := file(k, "checkpoint")) and os.path.exists(checkpoint):
+            check_checkpoint(checkpoint, replace(instance, k=k), each, certificates)
+
+    def begin(k: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
+        return partial(
+            solved,
+            replace(instance, k=k),
+            replace(each, time_limit=seconds),
+            stop,
+            observer if stop is not None else ignore,  # nobody observes other processes
+            checkpoint=file(k, "checkpoint"),
+            certificate=file(k, "cert") if certificates else None,
+        )
+
+    def report() -> SweepReport:
+        found: dict[int, SweepEntry] = {}
+        for k, outcome in study.outcomes(wanted, begin):
+            entry = found[k] = _entry(k, outcome, instance.origin)
+            on_entry(entry, len(wanted) - len(found))
+        left = tuple(k for k in wanted if k not in found)
+        entries = tuple(_compared(instance, found))
+        return SweepReport(entries, left, study.stop.is_set(), study.seconds, instance.origin)
+
+    return study.conduct(interrupt, report)
 
 
 def _integers(ks: Iterable[int]) -> list[int]:
@@ -327,110 +351,45 @@ def _integers(ks: Iterable[int]) -> list[int]:
     return sorted({int(k) for k in given})
 
 
-class _Sweep:
-    """Clusterings and bounds for the numbers of clusters of a sweep, as far as they are known."""
-
-    def __init__(
-        self,
-        instance: Instance,
-        ks: list[int],
-        parameters: SolverParameters,
-        folder: FilePath | None,
-        certificates: bool,
-        observer: Observer,
-        on_entry: Callable[[SweepEntry, int], None],
-    ) -> None:
-        self._instance, self._ks = instance, ks
-        self._folder = None if folder is None else os.fspath(folder)
-        workers_each = parameters.workers // min(parameters.workers, len(ks))
-        self._parameters = replace(parameters, workers=workers_each, dask=None, mpi=False)
-        self._certificates, self._observer, self._on_entry = certificates, observer, on_entry
-        self._found: dict[int, SweepEntry] = {}
-
-    def prepare_folder(self, resume: bool) -> None:
-        """Make the folder; refuse it if it holds a sweep, or another one than this if resumed."""
-        if self._folder is None:
-            return
-        if problem := name_problem(self._folder):
-            raise InstanceError(problem)
-        try:
-            os.makedirs(self._folder, exist_ok=True)
-        except OSError as error:
-            reason = f"could not be written ({error.strerror or error})"
-            raise InstanceError(
-                f"{shown_path(self._folder)}: {reason}; expected a folder"
-            ) from None
-        held = sorted(fnmatch.filter(os.listdir(self._folder), "k*.checkpoint"))
-        if held and not resume:
-            raise InstanceError(
-                f"{shown_path(os.path.join(self._folder, held[0]))}: holds results already; resume "
-                "with --resume (resume=True), or give a new folder"
-            )
-        for k in self._ks:
-            path = self._file(f"k{k}.checkpoint")
-            if path is not None and os.path.exists(path):
-                instance = replace(self._instance, k=k)
-                check_checkpoint(path, instance, self._parameters, self._certificates)
-
-    def report(self, study: Study[int]) -> SweepReport:
-        """Run every k that there is time for; return what is known."""
-        study.run(self._ks, self._begin, self._take)
-        entries = tuple(self._entries())
-        left = tuple(k for k in self._ks if k not in self._found)
-        origin = self._instance.origin
-        return SweepReport(entries, left, study.stop.is_set(), study.seconds, origin)
-
-    def _file(self, name: str) -> str | None:
-        return None if self._folder is None else os.path.join(self._folder, name)
-
-    def _begin(self, k: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
-        return partial(
-            solved,
-            replace(self._instance, k=k),
-            replace(self._parameters, time_limit=seconds),
-            stop,
-            # Nobody observes other processes.
-            self._observer if stop is not None else ignore,
-            checkpoint=self._file(f"k{k}.checkpoint"),
-            certificate=self._file(f"k{k}.cert") if self._certificates else None,
-        )
-
-    def _take(self, k: int, outcome: Outcome) -> None:
-        result, bound, message = outcome.value, None, outcome.message
-        if result is not None:
-            bound = result.lower_bound
-            result = replace(result, origin=self._instance.origin)  # checkpoints have no index
-            if result.infeasibility is not None:
-                message = f"infeasible: {result.infeasibility}"
-        entry = self._found[k] = SweepEntry(k, result, bound, message=message)
-        self._on_entry(entry, len(self._ks) - len(self._found))
-
-    def _entries(self) -> Iterator[SweepEntry]:
-        """Yield what is known of each k, in ascending order, compared with the k before it."""
-        known = sorted(self._found.items())
-        bounds = {k: entry.lower_bound for k, entry in known}
-        least = -math.inf
-        # Where must-links leave too few components, a larger k is infeasible and has no bound.
-        for k, bound in reversed(bounds.items()) if self._instance.is_monotone else ():
-            if bound is not None:
-                bounds[k] = least = max(least, bound)
-        before: SweepEntry | None = None
-        for k, entry in known:
-            bound = bounds[k]
-            if entry.objective is not None and bound is not None:
-                bound = bound_below(bound, entry.objective)
-            entry = replace(entry, lower_bound=bound)
-            if entry.partition is not None:
-                mean = silhouette(self._instance.points, entry.partition.labels)
-                entry = _compared(replace(entry, silhouette=mean), before)
-            yield entry
-            before = entry
+def _entry(k: int, outcome: Outcome, origin: Origin) -> SweepEntry:
+    """Return what the run of k has found."""
+    result: Result | None = outcome.value
+    if result is None:
+        return SweepEntry(k, None, None, message=outcome.message)
+    message = outcome.message
+    if result.infeasibility is not None:
+        message = f"infeasible: {result.infeasibility}"
+    result = replace(result, origin=origin)  # checkpoints have no index
+    return SweepEntry(k, result, result.lower_bound, message=message)
 
 
-def _compared(entry: SweepEntry, before: SweepEntry | None) -> SweepEntry:
-    """Return an entry with a clustering, compared with the k before it, if that has one, too."""
-    if before is None or before.partition is None or entry.partition is None:
-        return entry
+def _compared(instance: Instance, found: dict[int, SweepEntry]) -> Iterator[SweepEntry]:
+    """Yield the entries in ascending order, with the nearest bounds, compared with the k before."""
+    bounds = {k: found[k].lower_bound for k in sorted(found)}
+    least = -math.inf
+    # Where must-links leave too few components, a larger k is infeasible and has no bound.
+    for k, bound in reversed(bounds.items()) if instance.is_monotone else ():
+        if bound is not None:
+            bounds[k] = least = max(least, bound)
+    before: SweepEntry | None = None
+    for k, bound in bounds.items():
+        entry = found[k]
+        if entry.objective is not None and bound is not None:
+            bound = bound_below(bound, entry.objective)
+        entry = replace(entry, lower_bound=bound)
+        if entry.partition is not None:
+            mean = silhouette(instance.points, entry.partition.labels)
+            entry = replace(entry, silhouette=mean)
+            if before is not None and before.partition is not None:
+                entry = _compared_with(before, entry)
+        yield entry
+        before = entry
+
+
+def _compared_with(before: SweepEntry, entry: SweepEntry) -> SweepEntry:
+    """Return an entry with what it has in common with the k before it; both have clusterings."""
+    assert before.partition is not None
+    assert entry.partition is not None
     agreement = adjusted_rand_index(before.partition.labels, entry.partition.labels)
     ends = (entry.objective, entry.lower_bound, before.objective, before.lower_bound)
     cost, bound, cost_before, bound_before = (end for end in ends if end is not None)

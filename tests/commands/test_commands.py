@@ -180,7 +180,7 @@ def test_a_reader_that_leaves_costs_one_line(folder):
 
 
 STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gap.solve"
-BEGIN = "sdpbb.questions.batch.batch._Batch._begin"
+BEGIN = "sdpbb.questions.study.Task"
 
 
 @pytest.mark.parametrize(

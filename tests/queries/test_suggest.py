@@ -18,7 +18,6 @@ from sdpbb.questions.query_strategy import (
     QueryKind,
     density,
     information,
-    memberships_of,
     standing_of,
 )
 from sdpbb.questions.suggest import suggest_queries
@@ -186,7 +185,7 @@ def test_memberships_are_shares_and_leave_out_what_is_known(seed):
     instance, _ = some_answers(seed)
     standing = standing_of(instance, None, 0, np.inf)
     first = standing.representatives
-    shares = memberships_of(standing)
+    shares = standing.memberships
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     assert (shares >= 0.0).all()
     assert not shares[standing.contraction.adjacency[:, first]].any()

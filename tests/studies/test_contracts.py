@@ -70,7 +70,7 @@ def price(folder, second, on_job, patch, **asked):
     if second is not None:
         solve = partial(misbehaving.solve_or_act, folder / second)
         patch.setattr("sdpbb.questions.price.solved", solve)
-    patch.setattr("sdpbb.questions.price.probe", lambda *_: Outcome())  # finds nothing
+    patch.setattr("sdpbb.questions.price.looked", lambda *_: Outcome())  # finds nothing
     instance = Instance(POINTS, 2, must_link=WRONG)
     report = sdpbb.constraint_prices(instance, on_price=lambda *_: on_job(), **asked)
     n_left = len(report.unpriced) - len(report.problems)

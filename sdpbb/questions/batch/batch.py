@@ -97,8 +97,10 @@ def run_batch(
 
     Raises
     ------
-    BatchError
+    InstanceError
         If the manifest is wrong, the folder cannot be used, or something cannot be written.
+    FileInUse
+        If another batch writes to the folder.
     ParameterError
         If two jobs have the same name, or there are workers beside an executor.
     BackendFailure
@@ -122,95 +124,71 @@ def run_batch(
         reads_files=True,
         observer=observer,
     )
+    keys = {job.name: job.key() for job in listed}
     with open_folder(folder, parameters.resume) as opened:
-        batch = _Batch(listed, opened, parameters, on_row)
-        return study.conduct(interrupt, lambda: batch.run(study))
+        is_certified = parameters.certificates
+
+        def begin(job: Job, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
+            return partial(evaluate, job, opened.file(_certificate(job)) if is_certified else None)
+
+        def report() -> BatchResult:
+            last = {row.name: row for row in opened.rows}
+            rows = {name: row for name, row in last.items() if row.key == keys.get(name)}
+            settled: set[str] = set()
+            for job in listed:
+                known = rows.get(job.name)
+                if known and known.settles(job) and (known.certificate or not is_certified):
+                    settled.add(job.name)
+            waiting = [job for job in listed if job.name not in settled]
+            for job, outcome in study.outcomes(waiting, begin, needs_processes=True):
+                row = rows[job.name] = _written(opened, job, keys[job.name], outcome)
+                if not row.was_interrupted:
+                    settled.add(job.name)
+                on_row(row, len(listed) - len(settled))
+            result = BatchResult(
+                rows=tuple(rows[job.name] for job in listed if job.name in rows),
+                n_jobs=len(listed),
+                wall_seconds=study.seconds,
+                interrupted=study.stop.is_set() and len(settled) < len(listed),
+            )
+            opened.write(TABLE, result.to_csv())
+            return result
+
+        return study.conduct(interrupt, report)
 
 
-class _Batch:
-    """Rows of a batch, of earlier runs and of this one."""
-
-    def __init__(
-        self,
-        jobs: list[Job],
-        folder: BatchFolder,
-        parameters: BatchParameters,
-        on_row: Callable[[Row, int], None],
-    ) -> None:
-        self._jobs, self._folder = jobs, folder
-        self._parameters, self._on_row = parameters, on_row
-        self._rows: dict[str, Row] = {}  # the last one of each job
-        self._settled: set[str] = set()
-        self._keys = {job.name: job.key() for job in jobs}
-
-    def run(self, study: Study[Job]) -> BatchResult:
-        """Do the jobs until all have ended or the interrupt is set; write the table."""
-        n_jobs = len(self._jobs)
-        study.run(self._unsettled(), self._begin, self._take, needs_processes=True)
-        result = BatchResult(
-            rows=tuple(self._rows[job.name] for job in self._jobs if job.name in self._rows),
-            n_jobs=n_jobs,
-            wall_seconds=study.seconds,
-            interrupted=study.stop.is_set() and len(self._settled) < n_jobs,
-        )
-        self._folder.write(TABLE, result.to_csv())
-        return result
-
-    def _unsettled(self) -> list[Job]:
-        """Keep the rows of earlier runs of these jobs; return the jobs that are to be done."""
-        last = {row.name: row for row in self._folder.rows}
-        for job in self._jobs:
-            row = last.get(job.name)
-            if row is None or row.key != self._keys[job.name]:
-                continue
-            self._rows[job.name] = row
-            if row.settles(job) and (row.certificate or not self._parameters.certificates):
-                self._settled.add(job.name)
-        return [job for job in self._jobs if job.name not in self._settled]
-
-    def _begin(self, job: Job, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
-        proof = self._folder.file(_certificate(job)) if self._parameters.certificates else None
-        return partial(evaluate, job, proof)
-
-    def _take(self, job: Job, outcome: Outcome) -> None:
-        """Write the row of a job."""
-        value: dict[str, Any] = dict(outcome.value or {})
-        if outcome.failure is not None:
-            value |= {"status": outcome.failure, "message": outcome.message}
-        content, is_certified = value.pop("labels", None), value.pop("certificate", False)
-        labels = os.path.join(LABELS, f"{job.name}.csv")
-        if content is not None:
-            self._folder.write(labels, content)
-        row = Row.from_dict(
-            {
-                "name": job.name,
-                "data": job.data,
-                "constraints": job.constraints,
-                "k": job.k,
-                "bounding": job.parameters.bounding,
-                "gap_asked": job.parameters.gap,
-                "seed": job.parameters.seed,
-                **job.limits(),
-                "attempts": outcome.attempts,
-                "version": installed_version(),
-                "key": self._keys[job.name],
-                **value,
-                "labels": self._kept(labels, content is not None),
-                "certificate": self._kept(_certificate(job), is_certified),
-            }
-        )
-        self._folder.append(row.to_row())
-        self._rows[job.name] = row
-        if not row.was_interrupted:
-            self._settled.add(job.name)
-        self._on_row(row, len(self._jobs) - len(self._settled))
-
-    def _kept(self, name: str, is_written: bool) -> str | None:
-        """Return the name of a file; None, and remove that of an earlier run, if it is not new."""
-        if is_written:
-            return name
-        self._folder.remove(name)
-        return None
+def _written(folder: BatchFolder, job: Job, key: str, outcome: Outcome) -> Row:
+    """Return the row of a job, written with its labels; files of earlier runs are removed."""
+    value: dict[str, Any] = dict(outcome.value or {})
+    if outcome.failure is not None:
+        value |= {"status": outcome.failure, "message": outcome.message}
+    labels = os.path.join(LABELS, f"{job.name}.csv")
+    if (content := value.pop("labels", None)) is not None:
+        folder.write(labels, content)
+    is_new = {labels: content is not None, _certificate(job): value.pop("certificate", False)}
+    for name in is_new:
+        if not is_new[name]:
+            folder.remove(name)
+    row = Row.from_dict(
+        {
+            "name": job.name,
+            "data": job.data,
+            "constraints": job.constraints,
+            "k": job.k,
+            "bounding": job.parameters.bounding,
+            "gap_asked": job.parameters.gap,
+            "seed": job.parameters.seed,
+            **job.limits(),
+            "attempts": outcome.attempts,
+            "version": installed_version(),
+            "key": key,
+            **value,
+            "labels": labels if is_new[labels] else None,
+            "certificate": _certificate(job) if is_new[_certificate(job)] else None,
+        }
+    )
+    folder.append(row.to_row())
+    return row
 
 
 def _certificate(job: Job) -> str:

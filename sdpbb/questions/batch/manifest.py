@@ -57,21 +57,11 @@ from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
 
 LONGEST_NAME = 200
 """Bytes of a job's name, which also names a file."""
-LONGEST_PATH = 4096
-"""Letters; no system opens a longer one."""
 
 NOT_OF_JOBS = ("workers", "dask", "mpi")
 """Parameters that say who does the work: of a batch, not of its jobs."""
 
 _PATH = "a text that is not empty"
-
-
-class BatchError(InstanceError):
-    """A manifest is wrong, or the folder of the results cannot be used.
-
-    The message is one line that names the file, and the table, says what is wrong there and what
-    would be right.
-    """
 
 
 @dataclass(frozen=True)
@@ -214,7 +204,7 @@ def read_manifest(
     ------
     ParameterError
         On the overrides.
-    BatchError
+    InstanceError
         One line: the manifest, the number of the table, what is wrong and what would be right. Two
         jobs of the same name and patterns that match no file are wrong; files that are named and
         are not there are not, until they are read.
@@ -224,7 +214,7 @@ def read_manifest(
     base = replace(parameters or SolverParameters(), workers=1, dask=None, mpi=False)
     name, jobs, places = shown_path(path), dict[str, Job](), dict[str, str]()
     if Path(path).suffix.lower() != ".toml":
-        raise BatchError(f"{name}: expected a manifest whose name ends in .toml")
+        raise InstanceError(f"{name}: expected a manifest whose name ends in .toml")
     defaults, tables = _tables(path, name)
     common = _values(f"{name}: [defaults]", defaults)
     for number, table in enumerate(tables, start=1):
@@ -232,7 +222,7 @@ def read_manifest(
         stated = _values(where, table)
         values = {**common, **stated}
         if "data" not in values:
-            raise BatchError(f"{where}: no data; expected the path of a file, or a pattern")
+            raise InstanceError(f"{where}: no data; expected the path of a file, or a pattern")
         # Defaults on how constraints are to be read say nothing to an instance without any.
         unused = set() if "constraints" in values else {*OF_CONSTRAINTS} - {*stated}
         values = {key: value for key, value in values.items() if key not in unused} | overrides
@@ -241,17 +231,17 @@ def read_manifest(
             try:
                 job = Job.from_keys({**values, **files}, base)
             except ParameterError as error:
-                raise BatchError(f"{where}: {error}") from None
+                raise InstanceError(f"{where}: {error}") from None
             if job.name in jobs:
                 other = "itself" if places[job.name] == where else places[job.name]
-                raise BatchError(
+                raise InstanceError(
                     f"{where}: a second instance is called {shown(job.name)}, after one of "
                     f"{other}; expected different names: give a name, which may hold {{stem}}, "
                     "{parent} and {constraints}"
                 )
             jobs[job.name], places[job.name] = job, where
     if not jobs:
-        raise BatchError(f"{name}: has no instance; expected at least one, with its data")
+        raise InstanceError(f"{name}: has no instance; expected at least one, with its data")
     return list(jobs.values())
 
 
@@ -262,15 +252,15 @@ def _tables(path: FilePath, name: str) -> tuple[dict[str, Any], list[dict[str, A
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also of thousands of digits or brackets
-        raise BatchError(f"{name}: {error}; expected TOML") from None
+        raise InstanceError(f"{name}: {error}; expected TOML") from None
     for key in content:
         if key not in ("defaults", "instance"):
-            raise BatchError(f"{name}: {shown(key)}; expected [defaults] and [[instance]] only")
+            raise InstanceError(f"{name}: {shown(key)}; expected [defaults] and [[instance]] only")
     defaults, tables = content.get("defaults", {}), content.get("instance", [])
     if not isinstance(defaults, dict):
-        raise BatchError(f"{name}: defaults is not a table; expected [defaults]")
+        raise InstanceError(f"{name}: defaults is not a table; expected [defaults]")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise BatchError(f"{name}: instance is not a list of tables; expected [[instance]]")
+        raise InstanceError(f"{name}: instance is not a list of tables; expected [[instance]]")
     return defaults, tables
 
 
@@ -280,15 +270,15 @@ def _values(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in _flat(table):
         if key not in KEYS:
             meant = did_you_mean(key, KEYS, "docs/tutorials/batch.md, and 'sdpbb parameters'")
-            raise BatchError(f"{where}: unknown key {shown(key)}; {meant}")
+            raise InstanceError(f"{where}: unknown key {shown(key)}; {meant}")
         path = SHORT_NAMES.get(key, key)
         if path in values:
-            raise BatchError(f"{where}: {key} twice; expected each key once")
+            raise InstanceError(f"{where}: {key} twice; expected each key once")
         try:
             values[path] = KEYS[key].checked(value)
         except ParameterError as error:
             component = key.removesuffix(KEYS[key].name)
-            raise BatchError(f"{where}: {component}{error}") from None
+            raise InstanceError(f"{where}: {component}{error}") from None
     return values
 
 
@@ -316,7 +306,7 @@ def _expanded(
 
     Raises
     ------
-    BatchError
+    InstanceError
         If a pattern matches no file.
     """
     for data in _matched(where, "data", values["data"], folder, {}):
@@ -347,16 +337,14 @@ def _matched(
     A path that is no pattern is returned as it is.
     """
     plain = os.path.join(folder, _filled(pattern, placeholders))
-    if "\0" in plain or len(plain) > LONGEST_PATH:
-        raise BatchError(f"{where}: {key} = {shown(pattern)}; expected the name of a file")
-    if os.path.lexists(plain) or not glob.has_magic(pattern):
+    if "\0" in plain or os.path.lexists(plain) or not glob.has_magic(pattern):
         return [plain]
     # What placeholders and the folder stand for is no pattern, whatever letters are in it.
     escaped = {key: glob.escape(value) for key, value in placeholders.items()}
     wanted = os.path.join(glob.escape(folder), _filled(pattern, escaped))
     found = sorted(path for path in glob.glob(wanted, recursive=True) if not os.path.isdir(path))
     if not found:
-        raise BatchError(
+        raise InstanceError(
             f"{where}: {key} = {shown(pattern)}: there is no file {shown_path(plain)}; "
             "expected a pattern that matches one, relative to the manifest's folder"
         )

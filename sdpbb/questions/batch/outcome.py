@@ -8,14 +8,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
-from sdpbb.errors import FileInUse
-from sdpbb.questions.batch.manifest import BatchError, Job
+from sdpbb.errors import InstanceError
+from sdpbb.questions.batch.manifest import Job
 from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
-from sdpbb.questions.study import Failure
+from sdpbb.questions.study import Failure, make_folder, writing
 from sdpbb.runtime.document import Document, Facts, Part, Section, Tone, Verdict
-from sdpbb.runtime.files import FilePath, hold, name_problem, shown_path, write_atomically
+from sdpbb.runtime.files import FilePath, hold, shown_path, write_atomically
 from sdpbb.runtime.results import Tabular, plain, values_of
 from sdpbb.runtime.values import counted, percent_up, seconds_text, shortened
 from sdpbb.search.result import SolutionStatus, Termination
@@ -233,82 +233,53 @@ class BatchResult(Report, Tabular):
 RESULTS = "results.jsonl"
 _SAFE = f"; the rows in {RESULTS} are safe: resume with --resume"
 
-Value = TypeVar("Value")
-
 
 class BatchFolder:
-    """Folder that one process writes to at a time, with the results of a batch.
+    """Folder with the results of a batch, which one process writes to at a time.
 
-    `results.jsonl` has an object of JSON on each line. A line is on disk when `append` returns. One
-    that the end of a process left unfinished is cut off when the folder is opened the next time;
-    nobody was told of it.
+    `results.jsonl` has an object of JSON on each line. A line is on disk when `append` returns. A
+    line that the end of a process, or a full disk, left unfinished is cut off when the folder is
+    opened the next time.
 
     Attributes
     ----------
     path : of the folder
     rows : those of earlier runs; the last one of a job counts
+
+    Methods that write raise an InstanceError on what cannot be written.
     """
 
-    def __init__(self, path: str, rows: Sequence[Row], file: BinaryIO, length: int) -> None:
+    def __init__(self, path: str, rows: Sequence[Row], file: BinaryIO) -> None:
         """Use `open_folder`."""
-        self.path, self.rows = path, rows
-        self._file, self._length = file, length
+        self.path, self.rows, self._file = path, rows, file
 
     def append(self, values: Mapping[str, Any]) -> None:
-        """Add a line.
-
-        Raises
-        ------
-        BatchError
-            If it cannot be written; then the file is as it was before.
-        """
-        line = json.dumps(values, allow_nan=False).encode() + b"\n"
-
-        def write() -> None:
-            try:
-                self._file.seek(self._length)
-                rest = line
-                while rest:  # a disk that becomes full takes a part of it, and only then raises
-                    rest = rest[self._file.write(rest) :]
-                self._file.flush()
-                os.fsync(self._file.fileno())
-            except OSError:
-                with contextlib.suppress(OSError):
-                    self._file.truncate(self._length)
-                raise
-
-        _guarded(os.path.join(self.path, RESULTS), write)
-        self._length += len(line)
+        """Add a line of results."""
+        rest = json.dumps(values, allow_nan=False).encode() + b"\n"
+        with writing(os.path.join(self.path, RESULTS), _SAFE):
+            while rest:  # a disk that becomes full takes a part of it, and only then raises
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
 
     def file(self, name: str) -> str:
-        """Return the path of a file, whose name may begin with a folder, which is made.
-
-        Raises
-        ------
-        BatchError
-            If the folder cannot be made.
-        """
+        """Return the path of a file, whose name may begin with a folder, which is made."""
         path = os.path.join(self.path, name)
-        folder = os.path.dirname(path)
-        _guarded(folder, lambda: os.makedirs(folder, exist_ok=True))
+        with writing(os.path.dirname(path), _SAFE):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
         return path
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Write a file, wholly or not at all.
-
-        Raises
-        ------
-        BatchError
-            If it cannot be written.
-        """
+        """Write a file, wholly or not at all."""
         path = self.file(name)
-        _guarded(path, lambda: write_atomically(path, content))
+        with writing(path, _SAFE):
+            write_atomically(path, content)
 
     def remove(self, name: str) -> None:
         """Remove a file of an earlier run, if there is one."""
         path = os.path.join(self.path, name)
         if os.path.lexists(path):
-            _guarded(path, lambda: os.remove(path))
+            with writing(path, _SAFE):
+                os.remove(path)
 
 
 @contextlib.contextmanager
@@ -319,49 +290,29 @@ def open_folder(path: FilePath, resume: bool) -> Iterator[BatchFolder]:
 
     Raises
     ------
-    BatchError
-        If it cannot be made, or another process uses it; if it holds a batch and should not, or
-        lines that are no rows.
+    InstanceError
+        If it cannot be made; if it holds a batch and should not, or lines that are no rows.
+    FileInUse
+        If another process uses it.
     """
-    folder = os.fspath(path)
-    if problem := name_problem(folder):
-        raise BatchError(problem)
-    _guarded(folder, lambda: os.makedirs(folder, exist_ok=True), "; expected a folder")
+    folder = make_folder(path, RESULTS, resume)
     results = os.path.join(folder, RESULTS)
-    name = shown_path(results)
-
-    def opened() -> BinaryIO:
+    with writing(results):
         # Unbuffered: what could not be written must not be tried again when the file is closed.
-        return open(os.open(results, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
-
-    with _guarded(results, opened, "") as file:
-        try:
-            hold(file, results, "batch")
-        except FileInUse as error:
-            raise BatchError(str(error)) from None
+        file = open(os.open(results, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)  # noqa: SIM115
+    with file:
+        hold(file, results, "batch")
         content = file.read()
-        if content and not resume:
-            raise BatchError(
-                f"{name}: holds results already; resume with --resume (resume=True), or give a new "
-                "folder"
-            )
         end = content.rfind(b"\n") + 1
         rows = []
         for number, line in enumerate(content[:end].splitlines(), start=1):
             try:
                 rows.append(Row.from_dict(json.loads(line)))
             except (KeyError, TypeError, ValueError, RecursionError):
-                raise BatchError(
-                    f"{name}:{number}: is not a result of this version of sdpbb; expected an "
-                    "unchanged file"
+                raise InstanceError(
+                    f"{shown_path(results)}:{number}: is not a result of this version of sdpbb; "
+                    "expected an unchanged file"
                 ) from None
         file.truncate(end)
-        yield BatchFolder(folder, rows, file, end)
-
-
-def _guarded(path: str, action: Callable[[], Value], then: str = _SAFE) -> Value:
-    try:
-        return action()
-    except OSError as error:
-        reason = error.strerror or error
-        raise BatchError(f"{shown_path(path)}: could not be written ({reason}){then}") from None
+        file.seek(end)
+        yield BatchFolder(folder, rows, file)
