@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,9 +119,9 @@ class PairLines:
         MAX_ROWS, or n_stated is not 0, ..., p.
     """
 
-    pairs: NDArray[np.integer]
-    lines: NDArray[np.integer]
-    n_stated: int
+    pairs: NDArray[np.integer] = field(default_factory=lambda: np.empty((0, 2), np.intp))
+    lines: NDArray[np.integer] = field(default_factory=lambda: np.empty(0, np.intp))
+    n_stated: int = 0
     key: str = ""
 
     def __post_init__(self) -> None:
@@ -139,6 +139,17 @@ class PairLines:
                 f"n_stated = {self.n_stated!r}: expected 0 <= n_stated <= {len(self.lines)}, the "
                 "number of pairs"
             )
+
+    def with_derived(self, pairs: NDArray[np.intp], line: int) -> Self:
+        """Return the places with pairs that the distance in a line amounts to, at the end.
+
+        There may be millions, and 32 bits hold every row number and line.
+        """
+        lines = np.concatenate(
+            [self.lines, np.full(len(pairs), line)], dtype=np.int32, casting="same_kind"
+        )
+        both = np.concatenate([self.pairs, pairs], dtype=np.int32, casting="same_kind")
+        return replace(self, pairs=both, lines=lines)
 
     def place_of(self, i: int, j: int) -> str:
         """Return the place in the file that states the pair; "" if none does.
@@ -168,17 +179,13 @@ class PairLines:
         return base, keys[order], order
 
 
-def _nowhere() -> PairLines:
-    return PairLines(np.empty((0, 2), np.intp), np.empty(0, np.intp), 0)
-
-
 @stored
 @dataclass(frozen=True)
 class StatedLine:
-    """Source location of a constraint on clusters, or of a limit on their sizes or weights.
+    """Source location of a constraint on clusters, a limit on clusters, or a distance.
 
-    argument : of the `Instance`, such as "cluster_constraints" or "max_weight"
-    value : the constraint, or the value of the limit
+    argument : of `Constraints`, such as "cluster_constraints" or "max_weight"
+    value : the constraint, the limit or the distance
     line : of the file, from 1
     """
 
@@ -222,16 +229,16 @@ class Origin:
     first_row: int = 0
     row_names: tuple[str, ...] | None = None
     constraints_path: str = ""
-    must_link: PairLines = field(default_factory=_nowhere)
-    cannot_link: PairLines = field(default_factory=_nowhere)
+    must_link: PairLines = field(default_factory=PairLines)
+    cannot_link: PairLines = field(default_factory=PairLines)
     data_path: str = ""
     feature_names: tuple[str, ...] = ()
     index_name: str = ""
     scaling: Scaling | None = None
     kept_rows: NDArray[np.intp] | None = None
     dropped_rows: tuple[str, ...] = ()
-    soft_must_link: PairLines = field(default_factory=_nowhere)
-    soft_cannot_link: PairLines = field(default_factory=_nowhere)
+    soft_must_link: PairLines = field(default_factory=PairLines)
+    soft_cannot_link: PairLines = field(default_factory=PairLines)
     on_clusters: tuple[StatedLine, ...] = ()
     known_classes: KnownClasses | None = None
     separator: str = ""
