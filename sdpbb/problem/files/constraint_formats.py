@@ -50,10 +50,8 @@ def read_constraints(
     n_points: int,
     constraints_format: str | None = None,
     *,
-    one_based: bool = False,
-    row_names: Sequence[str] | None = None,
-    encoding: str | None = None,
     origin: Origin | None = None,
+    encoding: str | None = None,
 ) -> Constraints:
     """Read the constraints on the points 0 to n_points - 1.
 
@@ -62,10 +60,8 @@ def read_constraints(
     constraints_format : one of `CONSTRAINT_FORMATS`; None to tell by the first line that is neither
         blank nor a comment: each format says whether a file of it may begin so. A file without any
         such line holds no constraints
-    one_based : whether the file calls the first row 1
-    row_names : (n,) what the file calls the rows, all different; None for their numbers
+    origin : what the file calls the rows; None: numbers from 0
     encoding : of text that has no byte order mark and is not UTF-8; None for UTF-8
-    origin : what the file calls the rows, instead of one_based and row_names
 
     Raises
     ------
@@ -79,9 +75,7 @@ def read_constraints(
     InstanceWarning
         If the file holds no constraints.
     """
-    if origin is None:
-        names = None if row_names is None else tuple(row_names)
-        origin = Origin(first_row=int(one_based), row_names=names)
+    origin = origin or Origin()
     if origin.first_row and origin.row_names not in (None, tuple(origin.counted(n_points, 1))):
         raise InstanceError(
             "one_based: the rows have names (index_column), and constraints use them; expected "
