@@ -56,7 +56,6 @@ from sdpbb.problem.files.constraint_formats import (
 )
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.labels import (
-    labels_csv,
     labels_file,
     labels_text,
     read_labels,
@@ -76,7 +75,6 @@ __all__ = [
     "PointTable",
     "Reading",
     "constraints_text",
-    "labels_csv",
     "labels_file",
     "labels_text",
     "read_constraints",

@@ -154,7 +154,7 @@ class Instance(Constructors, ConstraintForms, Shown):
             )
             _set(self, "points", table.points)
             _set(self, "weights", table.weights)
-            if self.origin.names_nothing:
+            if self.origin.row_names is None and not self.origin.feature_names:
                 _set(self, "origin", table.origin)
         points = checked_points(self.points)
         check_no_distances(points, self.as_points)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.runtime.archive import stored
@@ -27,20 +26,10 @@ class Scaling:
     """Linear map of each column: what is clustered is (x - mean) / scale of the user's x.
 
     means, scales : (d,) in the units of the user; scales are positive
-
-    Raises
-    ------
-    InstanceError
-        If these are not finite arrays of one shape (d,), or a scale is not positive.
     """
 
     means: NDArray[np.float64]
     scales: NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        is_pair = self.means.ndim == 1 and self.means.shape == self.scales.shape
-        if not is_pair or not (np.isfinite(self.means) & (self.scales > 0)).all():
-            raise InstanceError("scaling: expected finite means (d,) and positive scales (d,)")
 
     def applied(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return points (n, d) in the user's units as they are clustered."""
@@ -91,10 +80,6 @@ def dominant_column(
     return (int(variances.argmax()), share) if share >= DOMINANT else None
 
 
-# Maximum number of rows: 64 bits hold a pair of row numbers as one.
-MAX_ROWS = 2**31
-
-
 def place_in_file(line: int, key: str) -> str:
     """Return the place of a statement in its file: ":17", or ": ml[3]" under a key of JSON."""
     return f": {key}[{line}]" if key else f":{line}"
@@ -111,34 +96,23 @@ class PairLines:
     n_stated : number of the first pairs that are stated one by one; a distance
         (GAMMA, DELTA) amounts to the others, which have its line
     key : of the list of pairs in a file, such as "ml"; "" for a file of lines
-
-    Raises
-    ------
-    InstanceError
-        If these are not arrays of integers of such shapes, a row number is below 0 or not below
-        MAX_ROWS, or n_stated is not 0, ..., p.
     """
 
-    pairs: NDArray[np.integer]
-    lines: NDArray[np.integer]
-    n_stated: int
+    pairs: NDArray[np.integer] = field(default_factory=lambda: np.empty((0, 2), np.intp))
+    lines: NDArray[np.integer] = field(default_factory=lambda: np.empty(0, np.intp))
+    n_stated: int = 0
     key: str = ""
 
-    def __post_init__(self) -> None:
-        for name, expected in (("pairs", (len(self.lines), 2)), ("lines", (len(self.lines),))):
-            array = getattr(self, name)
-            if array.shape != expected or array.dtype.kind not in "iu":
-                raise InstanceError(
-                    f"{name}: an array of {array.dtype} of shape {array.shape}; expected integers "
-                    f"of shape {expected}"
-                )
-        if self.pairs.min(initial=0) < 0 or self.pairs.max(initial=0) >= MAX_ROWS:
-            raise InstanceError(f"pairs: expected row numbers from 0 to below {MAX_ROWS}")
-        if type(self.n_stated) is not int or not 0 <= self.n_stated <= len(self.lines):
-            raise InstanceError(
-                f"n_stated = {self.n_stated!r}: expected 0 <= n_stated <= {len(self.lines)}, the "
-                "number of pairs"
-            )
+    def with_derived(self, pairs: NDArray[np.intp], line: int) -> Self:
+        """Return the places with pairs that the distance in a line amounts to, at the end.
+
+        There may be millions, and 32 bits hold every row number and line.
+        """
+        lines = np.concatenate(
+            [self.lines, np.full(len(pairs), line)], dtype=np.int32, casting="same_kind"
+        )
+        both = np.concatenate([self.pairs, pairs], dtype=np.int32, casting="same_kind")
+        return replace(self, pairs=both, lines=lines)
 
     def place_of(self, i: int, j: int) -> str:
         """Return the place in the file that states the pair; "" if none does.
@@ -168,17 +142,13 @@ class PairLines:
         return base, keys[order], order
 
 
-def _nowhere() -> PairLines:
-    return PairLines(np.empty((0, 2), np.intp), np.empty(0, np.intp), 0)
-
-
 @stored
 @dataclass(frozen=True)
 class StatedLine:
-    """Source location of a constraint on clusters, or of a limit on their sizes or weights.
+    """Source location of a constraint on clusters, a limit on clusters, or a distance.
 
-    argument : of the `Instance`, such as "cluster_constraints" or "max_weight"
-    value : the constraint, or the value of the limit
+    argument : of `Constraints`, such as "cluster_constraints" or "max_weight"
+    value : the constraint, the limit or the distance
     line : of the file, from 1
     """
 
@@ -222,16 +192,16 @@ class Origin:
     first_row: int = 0
     row_names: tuple[str, ...] | None = None
     constraints_path: str = ""
-    must_link: PairLines = field(default_factory=_nowhere)
-    cannot_link: PairLines = field(default_factory=_nowhere)
+    must_link: PairLines = field(default_factory=PairLines)
+    cannot_link: PairLines = field(default_factory=PairLines)
     data_path: str = ""
     feature_names: tuple[str, ...] = ()
     index_name: str = ""
     scaling: Scaling | None = None
     kept_rows: NDArray[np.intp] | None = None
     dropped_rows: tuple[str, ...] = ()
-    soft_must_link: PairLines = field(default_factory=_nowhere)
-    soft_cannot_link: PairLines = field(default_factory=_nowhere)
+    soft_must_link: PairLines = field(default_factory=PairLines)
+    soft_cannot_link: PairLines = field(default_factory=PairLines)
     on_clusters: tuple[StatedLine, ...] = ()
     known_classes: KnownClasses | None = None
     separator: str = ""
@@ -241,11 +211,6 @@ class Origin:
 
     def __post_init__(self, frame_index: Any) -> None:
         object.__setattr__(self, "frame_index", frame_index)  # for `replace`
-
-    @property
-    def names_nothing(self) -> bool:
-        """True if neither rows nor columns have names."""
-        return self.row_names is None and not self.feature_names and self.data_index is None
 
     @property
     def index(self) -> Any:

@@ -10,27 +10,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-Mutation = Callable[[np.random.Generator, bytes], bytes]
-
 # No file that is tried is longer.
 LONGEST = 1 << 20
 NUMBERS = (
     *(b"nan", b"inf", b"-inf", b"1e999", b"-1e400", b"1e100", b"1e101", b"1e-320", b"-0", b"0"),
     *(b"-1", b"1", b"2", b"3", b"4", b"7", b"999999999999", b"9223372036854775807", b"1e5"),
-    *(
-        b"9223372036854775808",
-        b"1" * 400,
-        b"1" * 5000,
-        b"0x" + b"f" * 5000,
-        b"0x10",
-        b"1_0",
-        b"1.5",
-        b".5",
-        b"5.",
-        b"",
-    ),
-    *(b"+3", b"--3", b"1e", b"1e99999999999999999999", "٣".encode(), "१२".encode(), "²".encode()),
-    *("１".encode(), b"true", b"null", b"1,2", b"1;2", b'"1"', b"1\x00", b"1e-400", b"1/2", b"1j"),
+    *(b"9223372036854775808", b"1" * 400, b"1" * 5000, b"0x" + b"f" * 5000, b"0x10", b"1_0"),
+    *(b"1.5", b".5", b"5.", b"", b"+3", b"--3", b"1e", b"1e99999999999999999999", b"1e-400"),
+    *("٣".encode(), "१२".encode(), "²".encode(), "１".encode(), b"true", b"null", b"1,2", b"1;2"),
+    *(b'"1"', b"1\x00", b"1/2", b"1j"),
 )
 TOKENS = (
     *(b"ML", b"CL", b"SML", b"SCL", b"GAMMA", b"DELTA", b"MAXSIZE", b"OVERLAP", b"DIFFERENCE"),
@@ -40,17 +28,43 @@ TOKENS = (
     *(b"**", b"[[instance]]", b"[defaults]", b"data", b"k = ", b"\\", b"%", b"../", b"/", b"~"),
     *(b"\xed\xa0\x80", "\U0001f4a9".encode(), b"\\ud800", b"\\u0000", b"NaN", b"Infinity", b":"),
 )
-_NUMBER = re.compile(rb"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
+ODD_VALUES = (
+    *(None, True, False, 0, -1, 1, 2, 3, 10**30, -(2**63), 2**63 - 1, 0.5, -0.0, 1e308, 5e-324),
+    *(float("nan"), float("inf"), "", "a", "1", "\ud800", "\x00", [], {}, [[]], [1], [[0, 1]]),
+    *({"a": 1}, [None], "x" * 1000, [0, 1, 2]),
+)
+NESTS = ((b"[", b"]"), (b'{"a":', b"}"), (b"[[", b"]]"))
+_NUMBER, _WORD = re.compile(rb"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?"), re.compile(rb"[^\s,]+")
 
 
 def mutate(rng: np.random.Generator, content: bytes, others: list[bytes]) -> bytes:
     """One to four changes, mostly one; sometimes a piece of another file is put in."""
     for _ in range(1 + int(rng.geometric(0.6)) if rng.random() < 0.5 else 1):
         if rng.random() < 0.05:
-            content = _splice(rng, content, others[rng.integers(len(others))])
+            other = others[rng.integers(len(others))]
+            at, start = _position(rng, content), _position(rng, other)
+            piece = other[start : start + int(rng.integers(1, 300))]
+            content = content[:at] + piece + content[at:]
         else:
             content = MUTATIONS[rng.integers(len(MUTATIONS))](rng, content)
     return content[:LONGEST]
+
+
+def damage(rng: np.random.Generator, content: bytes) -> bytes:
+    """A change of bytes, whatever they mean: bits, bytes, a piece less, the end less, repeated."""
+    at, length = _position(rng, content), int(rng.integers(1, 20))
+    before, piece, after = content[:at], content[at : at + length], content[at + length :]
+    bits = bytes(byte ^ 1 << int(rng.integers(8)) for byte in piece[:3])
+    noise = rng.bytes(8) if rng.random() < 0.7 else bytes([rng.choice([0, 255, 127, 128])]) * 8
+    repeated = content[at : at + 10 * length] * int(rng.choice([1, 2, 10, 1000]))
+    changed = (
+        before + bits + content[at + len(bits) :],
+        before + noise[:length] + after,
+        before + after,
+        before,
+        before + repeated + content[at:],
+    )
+    return changed[rng.integers(len(changed))]
 
 
 def _position(rng: np.random.Generator, content: bytes) -> int:
@@ -59,112 +73,51 @@ def _position(rng: np.random.Generator, content: bytes) -> int:
     return int(rng.integers(most + 1))
 
 
-def _flip_bits(rng: np.random.Generator, content: bytes) -> bytes:
-    changed = bytearray(content)
-    for _ in range(int(rng.integers(1, 4)) if changed else 0):
-        changed[min(_position(rng, content), len(changed) - 1)] ^= 1 << int(rng.integers(8))
-    return bytes(changed)
-
-
-def _set_bytes(rng: np.random.Generator, content: bytes) -> bytes:
-    at, new = _position(rng, content), rng.bytes(int(rng.integers(1, 9)))
-    if rng.random() < 0.3:
-        new = bytes([int(rng.choice([0, 255, 127, 128]))]) * len(new)
-    return content[:at] + new + content[at + len(new) :]
-
-
-def _insert_token(rng: np.random.Generator, content: bytes) -> bytes:
-    at = _position(rng, content)
-    return content[:at] + TOKENS[rng.integers(len(TOKENS))] + content[at:]
-
-
-def _remove(rng: np.random.Generator, content: bytes) -> bytes:
-    at = _position(rng, content)
-    return content[:at] + content[at + int(rng.integers(1, 20)) :]
-
-
-def _truncate(rng: np.random.Generator, content: bytes) -> bytes:
-    return content[: _position(rng, content)]
-
-
-def _repeat(rng: np.random.Generator, content: bytes) -> bytes:
-    at, length = _position(rng, content), int(rng.integers(1, 200))
-    times = int(rng.choice([1, 2, 10, 1000]))
-    return content[:at] + content[at : at + length] * times + content[at:]
-
-
-def _number(rng: np.random.Generator, content: bytes) -> bytes:
-    """One number in the text is replaced."""
-    found = list(_NUMBER.finditer(content[:100_000]))
-    if not found:
-        return _insert_token(rng, content)
-    start, end = found[rng.integers(len(found))].span()
-    return content[:start] + NUMBERS[rng.integers(len(NUMBERS))] + content[end:]
+def _token(rng: np.random.Generator, content: bytes) -> bytes:
+    """A number or a word is replaced, by one of the file or an odd one, or one is put in."""
+    pattern, odd = ((_NUMBER, NUMBERS), (_WORD, TOKENS))[rng.integers(2)]
+    found = [one.span() for one in pattern.finditer(content[:100_000])]
+    new, at = odd[rng.integers(len(odd))], _position(rng, content)
+    if not found or rng.random() < 0.2:
+        return content[:at] + new + content[at:]
+    (start, end), (first, last) = (found[i] for i in rng.integers(len(found), size=2))
+    if pattern is _WORD and rng.random() < 0.5:
+        new = content[first:last]
+    return content[:start] + new + content[end:]
 
 
 def _lines(rng: np.random.Generator, content: bytes) -> bytes:
-    """Lines in another order, twice, joined or left out."""
+    """Lines in another order, twice, joined, left out, indented, or with other ends."""
     lines = content.split(b"\n")
     i, j = (int(x) for x in rng.integers(0, len(lines), 2))
-    what = rng.integers(5)
+    what = rng.integers(6)
     if what == 0:
         lines[i], lines[j] = lines[j], lines[i]
     elif what == 1:
         lines.insert(i, lines[j])
     elif what == 2:
         del lines[i]
-    elif what == 3 and i + 1 < len(lines):
-        lines[i : i + 2] = [lines[i] + b" " + lines[i + 1]]
-    else:
+    elif what == 3:
+        lines[i : i + 2] = [b" ".join(lines[i : i + 2])]
+    elif what == 4:
         lines[i] = rng.choice([b"", b" ", b"\t", b"#", b"\x00"]) + lines[i]
-    return b"\n".join(lines)
-
-
-def _line_ends(rng: np.random.Generator, content: bytes) -> bytes:
-    return content.replace(b"\n", [b"\r\n", b"\r", b"\n\n", b" "][rng.integers(4)])
-
-
-def _tokens(rng: np.random.Generator, content: bytes) -> bytes:
-    """One word is replaced by another one of the file."""
-    words = list(re.finditer(rb"[^\s,]+", content[:100_000]))
-    if not words:
-        return content
-    one, other = words[rng.integers(len(words))], words[rng.integers(len(words))]
-    new = other.group() if rng.random() < 0.5 else TOKENS[rng.integers(len(TOKENS))]
-    return content[: one.start()] + new + content[one.end() :]
+    return (b"\n", b"\r\n", b"\r", b"\n\n", b" ")[rng.integers(5) if what == 5 else 0].join(lines)
 
 
 def _nest(rng: np.random.Generator, content: bytes) -> bytes:
     """Deeply."""
     at, depth = _position(rng, content), int(rng.choice([10, 1000, 100_000]))
-    opening, closing = [(b"[", b"]"), (b'{"a":', b"}"), (b"[[", b"]]")][rng.integers(3)]
+    opening, closing = NESTS[rng.integers(len(NESTS))]
     middle = content[at : at + 5] if rng.random() < 0.5 else b"1"
     return content[:at] + opening * depth + middle + closing * depth + content[at:]
 
 
-def _splice(rng: np.random.Generator, content: bytes, other: bytes) -> bytes:
-    at, start = _position(rng, content), _position(rng, other)
-    return content[:at] + other[start : start + int(rng.integers(1, 300))] + content[at:]
-
-
 def _json(rng: np.random.Generator, content: bytes) -> bytes:
-    """A value somewhere in a JSON document is replaced by another one."""
+    """A value somewhere in a JSON document is changed, added, left out or taken from elsewhere."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        return _number(rng, content)
-    return json.dumps(changed_value(rng, document)).encode()
-
-
-ODD_VALUES = (
-    *(None, True, False, 0, -1, 1, 2, 3, 10**30, -(2**63), 2**63 - 1, 0.5, -0.0, 1e308, 5e-324),
-    *(float("nan"), float("inf"), "", "a", "1", "\ud800", "\x00", [], {}, [[]], [1], [[0, 1]]),
-    *({"a": 1}, [None], "x" * 1000, [0, 1, 2]),
-)
-
-
-def changed_value(rng: np.random.Generator, document: object) -> object:
-    """The document with one value changed, added, left out or taken from elsewhere in it."""
+        return _token(rng, content)
     holders: list[dict | list] = []
     stack = [document]
     while stack:
@@ -172,28 +125,27 @@ def changed_value(rng: np.random.Generator, document: object) -> object:
         if isinstance(value, (dict, list)) and value:
             holders.append(value)
             stack += value.values() if isinstance(value, dict) else value
+    new = ODD_VALUES[rng.integers(len(ODD_VALUES))]
     if not holders:
-        return ODD_VALUES[rng.integers(len(ODD_VALUES))]
-    holder = holders[rng.integers(len(holders))]
+        return json.dumps(new).encode()
+    holder, other = (holders[i] for i in rng.integers(len(holders), size=2))
     keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
-    key = keys[rng.integers(len(keys))]
-    what = rng.random()
+    key, what = keys[rng.integers(len(keys))], rng.random()
     if what < 0.15:
         del holder[key]
     elif what < 0.3 and isinstance(holder, list):
-        holder.insert(key, ODD_VALUES[rng.integers(len(ODD_VALUES))])
+        holder.insert(key, new)
     elif what < 0.5:
-        other = holders[rng.integers(len(holders))]
-        others = list(other.values()) if isinstance(other, dict) else other
+        values = list(other.values()) if isinstance(other, dict) else other
         # A copy, as a document may not hold itself.
-        holder[key] = json.loads(json.dumps(others[rng.integers(len(others))] if others else None))
+        holder[key] = json.loads(json.dumps(values[rng.integers(len(values))] if values else None))
     elif what < 0.7 and isinstance(holder[key], (int, float)):
         value = holder[key]
         near = (value + 1, value - 1, -value, 2 * value + 1, value * (1 + 1e-6), value * (1 - 1e-6))
         holder[key] = near[rng.integers(len(near))]
     else:
-        holder[key] = ODD_VALUES[rng.integers(len(ODD_VALUES))]
-    return document
+        holder[key] = new
+    return json.dumps(document).encode()
 
 
 def reseal(rng: np.random.Generator, content: bytes) -> bytes:
@@ -204,11 +156,8 @@ def reseal(rng: np.random.Generator, content: bytes) -> bytes:
         members = {name: archive.read(name) for name in archive.namelist()}
     arrays = [name for name in members if name.endswith(".npy")]
     (document,) = members.keys() - set(arrays)
-    if rng.random() < 0.8:
-        members[document] = _json(rng, members[document])
-    else:
-        mutation = MUTATIONS[rng.integers(len(MUTATIONS))]
-        members[document] = mutation(rng, members[document])[:LONGEST]
+    change = _json if rng.random() < 0.8 else MUTATIONS[rng.integers(len(MUTATIONS))]
+    members[document] = change(rng, members[document])[:LONGEST]
     if arrays and rng.random() < 0.1:
         del members[arrays[rng.integers(len(arrays))]]
     changed = io.BytesIO()
@@ -219,15 +168,7 @@ def reseal(rng: np.random.Generator, content: bytes) -> bytes:
     return changed.getvalue()
 
 
-DAMAGE: tuple[Mutation, ...] = (_flip_bits, _set_bytes, _remove, _truncate, _repeat)
-
-
-def damage(rng: np.random.Generator, content: bytes) -> bytes:
-    """A change of bytes, whatever they mean."""
-    return DAMAGE[rng.integers(len(DAMAGE))](rng, content)
-
-
-MUTATIONS: tuple[Mutation, ...] = (
-    *(_flip_bits, _set_bytes, _insert_token, _remove, _truncate, _repeat, _number, _number),
-    *(_lines, _line_ends, _tokens, _nest, _json, _json),
+MUTATIONS: tuple[Callable[[np.random.Generator, bytes], bytes], ...] = (
+    *(damage, damage, damage, damage, _token, _token, _token, _token),
+    *(_lines, _lines, _nest, _json, _json),
 )

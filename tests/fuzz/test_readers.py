@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
+from sdpbb.problem.origin import Origin
 from sdpbb.questions.batch.manifest import read_manifest
 from sdpbb.questions.batch.outcome import open_folder
 from sdpbb.run.checkpoint import read_checkpoint
@@ -62,8 +63,10 @@ def constraints(path: Path, rng: np.random.Generator) -> None:
         path,
         N_ROWS,
         given,
-        one_based=not named and bool(rng.random() < 0.2),
-        row_names=["0", "1", "2", "anna", "b c", "5"] if named else None,
+        origin=Origin(
+            first_row=int(not named and rng.random() < 0.2),
+            row_names=("0", "1", "2", "anna", "b c", "5") if named else None,
+        ),
     )
     for _, i, j, _ in read.each_pair():
         assert 0 <= i < N_ROWS

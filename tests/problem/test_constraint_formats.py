@@ -79,7 +79,7 @@ def held_by(constraints_format: str) -> st.SearchStrategy[Constraints]:
     if constraints_format == "matrix":
         return linked.map(constraints_of)
     parts = {"must_link": pairs, "cannot_link": pairs}
-    if CONSTRAINT_FORMATS[constraints_format].has_soft:
+    if "SML" in CONSTRAINT_FORMATS[constraints_format].keywords:
         parts |= {"soft_must_link": soft, "soft_cannot_link": soft}
     if constraints_format == "pc-sos-sdp":
         parts |= {"max_diameter": distances, "min_separation": distances}

@@ -104,9 +104,17 @@ def labels(content: Any, name: str = "a.txt", n: int = 4, **options: Any) -> Any
 
 
 def constraints(
-    content: Any, form: str | None = None, n: int = 4, name: str = "a.txt", **options: Any
+    content: Any,
+    form: str | None = None,
+    n: int = 4,
+    name: str = "a.txt",
+    one_based: bool = False,
+    row_names: Any = None,
+    **options: Any,
 ) -> Any:
-    return formats.read_constraints(file(content, name), n, form, **options)
+    names = None if row_names is None else tuple(row_names)
+    origin = problem.Origin(first_row=int(one_based), row_names=names)
+    return formats.read_constraints(file(content, name), n, form, origin=origin, **options)
 
 
 def instance(*stated: Any, k: int = 2, points: Any = SQUARE, **more: Any) -> problem.Instance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
@@ -43,6 +44,7 @@ def generate(
     *,
     outputs: DrawnOutputs,
     column: options.LabelsColumn = None,
+    index_column: options.IndexColumn = None,
     encoding: options.Encoding = None,
     pairs: Annotated[
         int | None,
@@ -104,24 +106,30 @@ def generate(
     """Draw constraints that agree with the true labels LABELS, by a published procedure.
 
     Choose one of --pairs, --percentage, or --must-links and --cannot-links. The same seed draws the
-    same constraints. Rows count from 0.
+    same constraints. Rows have the names in --index-column, or count from 0.
     """
     from sdpbb.constraint_sets import Drawing
     from sdpbb.problem.files.labels import read_classes
     from sdpbb.problem.formats import constraints_text
     from sdpbb.problem.known_classes import KnownClasses
+    from sdpbb.problem.origin import Origin
 
     drawing = Drawing(pairs, percentage, must_links, cannot_links, noise, confidence, soft, seed)
     _check_format(output_format, drawing)
     outputs.check([labels])
     with reading_files(outputs.quiet):
-        given = read_classes(labels, column=column, encoding=encoding)
+        names, origin = None, Origin()
+        if index_column is not None:
+            names = tuple(read_classes(labels, column=index_column, encoding=encoding))
+            origin = Origin(row_names=names)
+        n_rows = None if names is None else len(names)
+        given = read_classes(labels, n_rows, column, origin=origin, encoding=encoding)
     classes = KnownClasses.of(given, len(given), f"{shown_path(labels)}: labels")
-    constraints = drawing.of(classes)
+    constraints = replace(drawing.of(classes), row_names=names)
     n, version = len(classes), installed_version()
     points = f"{'' if classes.n_known == n else f'{classes.n_known} of '}{counted(n, 'point')}"
-    origin = f"drawn by sdpbb {version} from the labels of {points}, {shown_path(labels)}"
-    comments = [origin, str(drawing)] if header else []
+    source = f"drawn by sdpbb {version} from the labels of {points}, {shown_path(labels)}"
+    comments = [source, str(drawing)] if header else []
     text = constraints_text(constraints, output_format, n, comments)
     counts = {
         "must-link": len(constraints.must_link),
@@ -147,8 +155,8 @@ def generate(
 def _check_format(output_format: ConstraintsFileFormat, drawing: Drawing) -> None:
     from sdpbb.problem.formats import CONSTRAINT_FORMATS
 
-    if drawing.is_soft and not CONSTRAINT_FORMATS[output_format].has_soft:
-        with_soft = " or ".join(name for name, one in CONSTRAINT_FORMATS.items() if one.has_soft)
+    soft = [name for name, one in CONSTRAINT_FORMATS.items() if "SML" in one.keywords]
+    if drawing.is_soft and output_format not in soft:
         raise ParameterError(
-            f"--format {output_format}: cannot hold soft constraints; expected {with_soft}"
+            f"--format {output_format}: cannot hold soft constraints; expected {' or '.join(soft)}"
         )

@@ -244,6 +244,10 @@ Data = Annotated[
 Encoding = Annotated[
     str | None, _declared("encoding", own_declarations(Reading)["encoding"], with_default=False)
 ]
+IndexColumn = Annotated[
+    str | None,
+    _declared("index_column", own_declarations(Reading)["index_column"], with_default=False),
+]
 LabelsColumn = Annotated[
     str | None,
     option(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -32,6 +34,7 @@ from sdpbb.problem.textfile import (
     encoding_beside,
     is_integer,
     is_number,
+    name_in_file,
     open_text,
     reading_file,
     shown,
@@ -47,10 +50,8 @@ def read_constraints(
     n_points: int,
     constraints_format: str | None = None,
     *,
-    one_based: bool = False,
-    row_names: Sequence[str] | None = None,
-    encoding: str | None = None,
     origin: Origin | None = None,
+    encoding: str | None = None,
 ) -> Constraints:
     """Read the constraints on the points 0 to n_points - 1.
 
@@ -59,10 +60,8 @@ def read_constraints(
     constraints_format : one of `CONSTRAINT_FORMATS`; None to tell by the first line that is neither
         blank nor a comment: each format says whether a file of it may begin so. A file without any
         such line holds no constraints
-    one_based : whether the file calls the first row 1
-    row_names : (n,) what the file calls the rows, all different; None for their numbers
+    origin : what the file calls the rows; None: numbers from 0
     encoding : of text that has no byte order mark and is not UTF-8; None for UTF-8
-    origin : what the file calls the rows, instead of one_based and row_names
 
     Raises
     ------
@@ -76,9 +75,7 @@ def read_constraints(
     InstanceWarning
         If the file holds no constraints.
     """
-    if origin is None:
-        names = None if row_names is None else tuple(row_names)
-        origin = Origin(first_row=int(one_based), row_names=names)
+    origin = origin or Origin()
     if origin.first_row and origin.row_names not in (None, tuple(origin.counted(n_points, 1))):
         raise InstanceError(
             "one_based: the rows have names (index_column), and constraints use them; expected "
@@ -116,7 +113,7 @@ def constraints_text(
     n_points: int | None = None,
     header: Sequence[str] = (),
 ) -> str:
-    """Return the content of a file of constraints; rows are numbered from 0.
+    """Return the content of a file of constraints; rows without names are numbered from 0.
 
     Parameters
     ----------
@@ -131,12 +128,12 @@ def constraints_text(
         If there is no such format, or n_points is missing.
     """
     chosen = _format(constraints_format)
-    for name in constraints.stated if chosen.has_pairs_only else ():
-        if name not in PAIRS.values() or (name.startswith("soft") and not chosen.has_soft):
-            pairs = "pairs, hard and soft" if chosen.has_soft else "must-links and cannot-links"
+    held = {KEYWORDS[keyword].argument for keyword in chosen.keywords}
+    for name in constraints.stated:
+        if name not in held:
             raise InstanceError(
-                f"{name}: the format {chosen.name} cannot hold it; expected only {pairs}, or "
-                "another format"
+                f"{name}: the format {chosen.name} cannot hold it; expected only "
+                f"{', '.join(chosen.keywords)}, or another format"
             )
     comments = [f"# {line}" for line in header] if chosen.has_comments else []
     lines = [*comments, *chosen.lines(constraints, n_points)]
@@ -199,11 +196,11 @@ def _fields(text: str) -> list[str]:
 
 def _write_lines(constraints: Constraints, n_points: int | None) -> list[str]:
     written = [
-        f"{keyword} {i} {j}" if weight is None else f"{keyword} {i} {j} {weight!r}"
+        " ".join((keyword, *map(name_in_file, (str(i), str(j))), *_weight(weight)))
         for keyword, i, j, weight in constraints.each_pair()
     ]
-    values = {name: getattr(constraints, name) for name in ("max_diameter", "min_separation")}
-    values |= {name: getattr(constraints, name) for name in LIMITS}
+    limits = ("max_diameter", "min_separation", *LIMITS)
+    values = {name: getattr(constraints, name) for name in limits}
     others = []
     for each in constraints.cluster_constraints:
         rows = list(getattr(each, "rows", tuple)())
@@ -284,13 +281,21 @@ def _keyword(field: str) -> str:
     return _KEYWORDS.get(field.strip().lower().replace("_", "-").replace(" ", "-"), "")
 
 
+def _weight(weight: float | None) -> tuple[str, ...]:
+    return () if weight is None else (repr(weight),)
+
+
 def _write_csv(constraints: Constraints, n_points: int | None) -> list[str]:
-    has_soft = len(constraints.soft_must_link) or len(constraints.soft_cannot_link)
-    written = [
-        f"{keyword},{i},{j}{',' if has_soft else ''}{'' if weight is None else repr(weight)}"
+    rows = [
+        (keyword, str(i), str(j), *_weight(weight))
         for keyword, i, j, weight in constraints.each_pair()
     ]
-    return [f"type,i,j{',weight' if has_soft else ''}", *written]
+    width = max(map(len, rows), default=3)
+    text = io.StringIO()
+    heading = ("type", "i", "j", "weight")[:width]
+    padded = ((*row, "")[:width] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows([heading, *padded])
+    return text.getvalue().splitlines()
 
 
 # cccg: lines `i j 1` (must-link) and `i j -1` (cannot-link).
@@ -306,6 +311,12 @@ def _read_cccg(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[Fil
 
 def _write_cccg(constraints: Constraints, n_points: int | None) -> list[str]:
     link_of = {keyword: link for link, keyword in _LINKS.items()}
+    for name in constraints.row_names or ():
+        if name_in_file(name) != name:
+            raise InstanceError(
+                f"the format cccg cannot hold the name {shown(name)}; expected names without "
+                "blanks and quotes, or another format"
+            )
     return [f"{i} {j} {link_of[keyword]}" for keyword, i, j, _ in constraints.each_pair()]
 
 
@@ -372,13 +383,14 @@ def _write_matrix(constraints: Constraints, n_points: int | None) -> list[str]:
             f"{MAX_POINTS} points, or another format"
         )
     matrix = np.eye(n_points, dtype=np.int8)
-    for keyword, i, j, _ in constraints.each_pair():  # must-links first
-        if keyword == "CL" and matrix[i, j] == 1:
-            raise InstanceError(
-                f"cannot_link: ({i}, {j}) is a must-link too, and the matrix has one entry for "
-                "both; expected one of them, or another format"
-            )
-        matrix[i, j] = matrix[j, i] = 1 if keyword == "ML" else -1
+    together, apart = constraints.must_link.T, constraints.cannot_link.T
+    matrix[*together] = matrix[*together[::-1]] = 1
+    for i, j in apart.T[matrix[*apart] == 1][:1].tolist():
+        raise InstanceError(
+            f"cannot_link: ({i}, {j}) is a must-link too, and the matrix has one entry for both; "
+            "expected one of them, or another format"
+        )
+    matrix[*apart] = matrix[*apart[::-1]] = -1
     return [" ".join(map(str, row.tolist())) for row in matrix]
 
 
@@ -446,8 +458,7 @@ _PC_SOS_SDP = ConstraintFormat(
     lambda fields, rows: fields[0].upper() in KEYWORDS,
     _read_lines,
     _write_lines,
-    has_soft=True,
-    has_pairs_only=False,
+    KEYWORDS,
 )
 _CCCG = ConstraintFormat(
     "cccg",
@@ -462,7 +473,7 @@ _PCCC = ConstraintFormat(
     lambda fields, rows: fields[0][0] in "{[",
     _read_pccc,
     _write_pccc,
-    has_soft=True,
+    PAIRS,
     has_comments=False,
     in_lists=True,
 )
@@ -475,7 +486,7 @@ _CSV = ConstraintFormat(
     _begins_csv,
     _read_csv,
     _write_csv,
-    has_soft=True,
+    PAIRS,
     has_comments=False,
 )
 CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {

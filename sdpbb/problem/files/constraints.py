@@ -47,14 +47,13 @@ CLUSTER_LINES: dict[str, type[BuiltInConstraint]] = {
 }
 """Constraints that a line states: rows, or pairs of rows, and a limit."""
 
-# The kinds of pairs that a distance may amount to, the distance, and the search for the pairs.
+# The kind of pairs that a distance amounts to, and the search for them.
 _DERIVED = {
-    "must_link": ("min_separation", pairs_closer_than),
-    "cannot_link": ("max_diameter", pairs_farther_than),
+    "max_diameter": ("cannot_link", pairs_farther_than),
+    "min_separation": ("must_link", pairs_closer_than),
 }
-_DISTANCES = ("max_diameter", "min_separation")
 _ON_CLUSTERS = "cluster_constraints"
-NAMES = (*PAIRS.values(), *_DISTANCES, _ON_CLUSTERS, *LIMITS)
+NAMES = (*PAIRS.values(), *_DERIVED, _ON_CLUSTERS, *LIMITS)
 """Names of all constraints, as `Constraints` has them."""
 
 
@@ -76,9 +75,9 @@ class Constraints:
     min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
         them, or None
     min_weight, max_weight : limits on the weights of clusters, > 0, or None
-    lines : by the names that constraints have here, the line of each, from 1, or in lists the
-        position of a pair, from 0; what is not from a file has none
-    in_lists : whether the file has a list for each kind of pairs, and no lines
+    pair_lines : places of the pairs, by the names that these have here; empty if not from a file
+    lines : places of all others, in the order of the file
+    row_names : (n,) what files to write call the rows; None for their numbers from 0
     """
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
@@ -93,8 +92,9 @@ class Constraints:
     sizes: Sizes | None = None
     min_weight: float | None = None
     max_weight: float | None = None
-    lines: Mapping[str, Any] = field(default_factory=dict)
-    in_lists: bool = False
+    pair_lines: Mapping[str, PairLines] = field(default_factory=dict)
+    lines: tuple[StatedLine, ...] = ()
+    row_names: Sequence[str] | None = None
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -106,15 +106,19 @@ class Constraints:
             if value is not None and (not hasattr(value, "__len__") or len(value))
         }
 
-    def each_pair(self) -> Iterator[tuple[str, int, int, float | None]]:
-        """Yield the keyword, the rows and the weight of each pair; hard ones have no weight."""
+    def each_pair(self) -> Iterator[tuple[str, Any, Any, float | None]]:
+        """Yield the keyword, the rows and the weight of each pair; hard ones have no weight.
+
+        Rows are numbers from 0, or names where `row_names` has them.
+        """
+        names = self.row_names
         for keyword, argument in PAIRS.items():
             stated = getattr(self, argument)
             is_soft = isinstance(stated, SoftPairs)
             weights = stated.weights.tolist() if is_soft else [None] * len(stated)
             pairs = (stated.pairs if is_soft else stated).tolist()
             for (i, j), weight in zip(pairs, weights, strict=True):
-                yield keyword, i, j, weight
+                yield (keyword, *((i, j) if names is None else (names[i], names[j])), weight)
 
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.
@@ -129,32 +133,18 @@ class Constraints:
         InstanceError
             If a distance amounts to too many pairs.
         """
-        found = {name: getattr(self, name) for name in NAMES if name not in _DISTANCES}
-        places: dict[str, Any] = {}
-        for keyword, argument in PAIRS.items():
-            pairs, lines = found[argument], self.lines.get(argument, np.empty(0, np.intp))
-            stated = np.sort(getattr(pairs, "pairs", pairs)[: len(lines)], axis=1)
-            n_stated = len(stated)
-            if argument in _DERIVED:
-                name, pairs_within = _DERIVED[argument]
-                distance = getattr(self, name)
+        found = {name: getattr(self, name) for name in NAMES if name not in _DERIVED}
+        places: dict[str, Any] = {**self.pair_lines}
+        line_of = {each.argument: each.line for each in self.lines}
+        for name, (argument, pairs_within) in _DERIVED.items():
+            distance = getattr(self, name)
+            if distance is not None:
                 with naming_file(origin.constraints_path):
-                    derived = _no_pairs() if distance is None else pairs_within(points, distance)
-                if distance is not None:
-                    found[argument] = distinct_edges(np.concatenate([pairs, derived]))
-                # There may be millions, and 32 bits hold every row number and line.
-                own = np.full(len(derived), self.lines.get(name, 0))
-                stated = np.concatenate([stated, derived], dtype=np.int32, casting="same_kind")
-                lines = np.concatenate([lines, own], dtype=np.int32, casting="same_kind")
-            key = keyword.lower() if self.in_lists else ""
-            places[argument] = PairLines(stated, lines, n_stated, key)
-        constraints = zip(self.cluster_constraints, self.lines.get(_ON_CLUSTERS, ()), strict=False)
-        limits = [name for name in LIMITS if name in self.lines]
-        places["on_clusters"] = (
-            *(StatedLine(_ON_CLUSTERS, each, line) for each, line in constraints),
-            *(StatedLine(name, getattr(self, name), self.lines[name]) for name in limits),
-        )
-        return {**found, "origin": replace(origin, **places)}
+                    derived = pairs_within(points, distance)
+                found[argument] = distinct_edges(np.concatenate([found[argument], derived]))
+                places[argument] = places[argument].with_derived(derived, line_of[name])
+        on_clusters = tuple(each for each in self.lines if each.argument not in _DERIVED)
+        return {**found, "origin": replace(origin, **places, on_clusters=on_clusters)}
 
 
 class FileStatement(NamedTuple):
@@ -318,10 +308,9 @@ class ConstraintFormat:
         an InstanceError of one line
     lines : of constraints and the number of points, or None: the lines of a file that holds them,
         or an InstanceError for what the format has no place for
-    has_soft : whether soft constraints have a place in it
+    keywords : what has a place in it, of `KEYWORDS`
     has_comments : whether text after `#` is a comment
     in_lists : whether it has a list for each keyword, and no lines
-    has_pairs_only : whether distances, and constraints and limits on clusters, have no place in it
     """
 
     name: str
@@ -329,10 +318,9 @@ class ConstraintFormat:
     begins: Callable[[Sequence[str], Rows], bool]
     statements: Callable[[FilePath, Rows, str | None], Iterator[FileStatement]]
     lines: Callable[[Constraints, int | None], list[str]]
-    has_soft: bool = False
+    keywords: Iterable[str] = ("ML", "CL")
     has_comments: bool = True
     in_lists: bool = False
-    has_pairs_only: bool = True
 
 
 def stated_constraints(
@@ -352,15 +340,15 @@ def stated_constraints(
     """
     # Of each pair the line, the rows and, of soft ones, the weight: there may be millions.
     pairs: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
-    values: dict[str, Any] = {_ON_CLUSTERS: []}
-    lines: dict[str, Any] = {_ON_CLUSTERS: []}
+    values: dict[str, Any] = {}
+    lines: list[StatedLine] = []
     for line, said, keyword, fields in statements:
         kind = KEYWORDS.get(keyword)
         try:
             if kind is None:
                 raise ValueError
             value = kind.read(fields, rows)
-            if kind.argument in values and kind.argument != _ON_CLUSTERS:
+            if kind.argument in values:
                 raise InstanceError(f"the second {keyword}; expected at most one")
         except (InstanceError, ValueError) as error:
             place = place_in_file(line, keyword.lower() if in_lists else "")
@@ -373,15 +361,17 @@ def stated_constraints(
             raise InstanceError(f"{where}; expected {form}") from None
         if keyword in PAIRS:
             pairs[kind.argument].extend((line, *value))
-        elif kind.argument == _ON_CLUSTERS:
-            values[_ON_CLUSTERS].append(value)
-            lines[_ON_CLUSTERS].append(line)
-        else:
-            values[kind.argument], lines[kind.argument] = value, line
-    values[_ON_CLUSTERS] = tuple(values[_ON_CLUSTERS])
-    for argument in PAIRS.values():
+            continue
+        lines.append(StatedLine(kind.argument, value, line))
+        if kind.argument != _ON_CLUSTERS:
+            values[kind.argument] = value
+    values[_ON_CLUSTERS] = tuple(each.value for each in lines if each.argument == _ON_CLUSTERS)
+    pair_lines = {}
+    for keyword, argument in PAIRS.items():
         is_soft = argument.startswith("soft")
         table = np.array(pairs[argument]).reshape(-1, 4 if is_soft else 3)
-        numbers, lines[argument] = table[:, 1:3].astype(np.intp), table[:, 0].astype(np.intp)
+        numbers, key = table[:, 1:3].astype(np.intp), keyword.lower() if in_lists else ""
         values[argument] = SoftPairs(numbers, table[:, 3]) if is_soft else numbers
-    return Constraints(**values, lines=lines, in_lists=in_lists)
+        line_numbers = table[:, 0].astype(np.intp)
+        pair_lines[argument] = PairLines(np.sort(numbers), line_numbers, len(numbers), key)
+    return Constraints(**values, pair_lines=pair_lines, lines=tuple(lines))

@@ -118,34 +118,19 @@ def labels_text(labels: NDArray[np.intp]) -> str:
     return "".join(f"{label}\n" for label in labels.tolist())
 
 
-def labels_csv(columns: Mapping[str, NDArray[np.intp]], origin: Origin) -> str:
-    """Return labels as CSV with the separator of the file of points: a row for each point.
-
-    columns : labels (n,) by the name of their column; before them come the names of the points, or
-        their positions in the data, from 0
-    """
-    text, separator = io.StringIO(), origin.separator or ","
-    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-    writer.writerow([origin.index_name or "id", *columns])
-    n = max(map(len, columns.values()), default=0)
-    names = origin.row_names or origin.counted(n, 0)
-    rows = (labels.tolist() for labels in columns.values())
-    writer.writerows(zip(names, *rows, strict=True))
-    return text.getvalue()
-
-
 def labels_file(labels: NDArray[np.intp], origin: Origin) -> bytes:
-    """Return a CSV file of labels (n,) with the separator and encoding of the file of points."""
-    return encoded(labels_csv({"cluster": labels}, origin), origin)
+    """Return labels (n,) as CSV, with the separator and the encoding of the file of points.
 
-
-def encoded(text: str, origin: Origin) -> bytes:
-    """Return CSV in the encoding of the file of points.
-
-    UTF-8 has a byte order mark if the data have one, or come from CSV or a workbook and some letter
-    is beyond ASCII: Excel takes UTF-8 without the mark for another encoding.
+    A row has the name of a point, or its position in the data, from 0, and its label. UTF-8 has a
+    byte order mark if the data have one, or come from CSV or a workbook and some letter is beyond
+    ASCII: Excel takes UTF-8 without the mark for another encoding.
     """
-    encoding = codecs.lookup(origin.encoding).name
+    content = io.StringIO()
+    writer = csv.writer(content, delimiter=origin.separator or ",", lineterminator="\n")
+    writer.writerow([origin.index_name or "id", "cluster"])
+    names = origin.row_names or origin.counted(len(labels), 0)
+    writer.writerows(zip(names, labels.tolist(), strict=True))
+    text, encoding = content.getvalue(), codecs.lookup(origin.encoding).name
     if encoding == "utf-8" and origin.separator and not text.isascii():
         encoding = "utf-8-sig"
     return text.encode(encoding)
