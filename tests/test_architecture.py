@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -30,16 +31,22 @@ FILES = {
     for package in ("sdpbb", "heuristics")
     for path in (ROOT / package).rglob("*.py")
 }
-TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in FILES.items()}
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The source of a file, parsed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(module: str) -> set[str]:
     """The files that a file imports, wherever in it: in functions and for annotations, too.
 
     Importing `a.b.c` runs `a.b` first, which counts unless the file lies in that package itself.
     """
     found = set()
-    for node in ast.walk(TREES[module]):
+    for node in ast.walk(tree_of(FILES[module])):
         if isinstance(node, ast.ImportFrom):
             package = FILES[module].parent.relative_to(ROOT).parts
             beginning = package[: len(package) + 1 - node.level] if node.level else ()
@@ -53,15 +60,12 @@ def imported(module: str) -> set[str]:
     return ((found | packages - around) & FILES.keys()) - OUTSIDE - {module}
 
 
-IMPORTED = {module: imported(module) for module in FILES}
-
-
 def room_of(module: str) -> str:
     """`sdpbb.search.tree` is in search, `heuristics.kmeans` in heuristics."""
     return module.removeprefix("sdpbb.").split(".")[0]
 
 
-SCRIPTS = {path.name: ast.parse(path.read_text("utf-8")) for path in ROOT.glob("scripts/**/*.py")}
+SCRIPTS = {path.name: path for path in ROOT.glob("scripts/**/*.py")}
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
 # Classes that may share a name, and why.
 TWINS = {"_PartitionSearch"}  # the checker finds partitions by itself: it relies on no engine code
@@ -74,8 +78,8 @@ EVASIVE = (
 
 def test_a_class_name_means_one_class():
     places = defaultdict(list)
-    for module, tree in TREES.items():
-        for node in ast.walk(tree):
+    for module, path in FILES.items():
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
     assert {name for name, found in places.items() if len(found) > 1} == TWINS
@@ -91,8 +95,8 @@ def is_right(node: ast.AST, text: str) -> bool:
 
 def test_first_lines_name_the_thing():
     wrong = []
-    for place, tree in {**TREES, **SCRIPTS}.items():
-        for node in ast.walk(tree):
+    for place, path in {**FILES, **SCRIPTS}.items():
+        for node in ast.walk(tree_of(path)):
             if not isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)):
                 continue
             text, name = ast.get_docstring(node), getattr(node, "name", "")
@@ -126,7 +130,7 @@ def test_imports_go_one_way():
     wrong = [
         f"{module} imports {other}"
         for module in FILES.keys() - OUTSIDE
-        for other in IMPORTED[module]
+        for other in imported(module)
         if room_of(other) != room_of(module) and LEVEL[room_of(other)] >= LEVEL[room_of(module)]
     ]
     assert sorted(wrong) == []
@@ -134,7 +138,7 @@ def test_imports_go_one_way():
 
 def test_the_search_knows_interfaces_only():
     """Of bounds; of heuristics, which are below it as well, the one that finds incumbents."""
-    known = set().union(*(IMPORTED[module] for module in FILES if room_of(module) == "search"))
+    known = set().union(*(imported(module) for module in FILES if room_of(module) == "search"))
     bounds = {module for module in known if module.startswith("sdpbb.bounds.")}
     assert bounds == {"sdpbb.bounds.bound"}
     of_heuristics = {module for module in known if room_of(module) == "heuristics"}
@@ -142,7 +146,7 @@ def test_the_search_knows_interfaces_only():
 
 
 def test_no_files_import_each_other():
-    graph = {module: IMPORTED[module] for module in FILES.keys() - OUTSIDE}
+    graph = {module: imported(module) for module in FILES.keys() - OUTSIDE}
     TopologicalSorter(graph).prepare()  # CycleError, which names the files of a circle
 
 

@@ -111,11 +111,14 @@ def test_code_of_page_runs(page, tmp_path, monkeypatch, warm):
                 example.evaluate()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_files_that_a_page_names_are_there(page):
-    files = [path.as_posix() for path in ROOT.rglob("*.py")]
-    named = set(re.findall(r"`([\w./-]+/[\w-]+\.py)`", page.read_text(encoding="utf-8")))
-    assert [name for name in sorted(named) if not any(f.endswith(f"/{name}") for f in files)] == []
+def test_files_that_pages_name_are_there():
+    rooms = ("sdpbb", "heuristics", "scripts", "tests")
+    files = "".join(
+        f"/{path.as_posix()}\n" for room in rooms for path in ROOT.glob(f"{room}/**/*.py")
+    )
+    for page in PAGES:
+        named = set(re.findall(r"`([\w./-]+/[\w-]+\.py)`", page.read_text(encoding="utf-8")))
+        assert [name for name in sorted(named) if f"/{name}\n" not in files] == [], page
 
 
 def test_documentation_is_built_without_a_warning(tmp_path):
