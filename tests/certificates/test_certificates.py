@@ -53,17 +53,6 @@ def test_pairs_are_fixed_with_reasons(tmp_path):
     assert verdict.n_fixings > 10
 
 
-def test_forced_merges_carry_their_cliques(tmp_path):
-    rng = np.random.default_rng(1)
-    points = rng.normal(size=(12, 2))
-    triangle = [(0, 1), (1, 2), (0, 2)]
-    both = [(i, j) for i in (3, 4) for j in (1, 2)]
-    instance = sdpbb.Instance(points, 3, [], triangle + both)
-    sdpbb.solve(instance, SolverParameters(gap=1e-6), certificate=tmp_path / "proof")
-    assert Parts.of(tmp_path / "proof").steps[0].name == "merge"
-    assert sdpbb.verify_certificate(tmp_path / "proof", instance).status == "optimal"
-
-
 @pytest.mark.parametrize(
     ("k", "must_link", "cannot_link", "kind"),
     [

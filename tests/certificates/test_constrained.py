@@ -100,7 +100,7 @@ RULES += ["SOFTCL 1 4 5 6 5 5 4", f"OVERLAP {10**12} 3", "# nothing"]
 SOFT = ["SML 0 2", "SML 1 0 2  # twice", "SCL 3 2 0.5", "SCL 0 1 0", "SCL 1 2 inf"]
 
 
-@pytest.mark.parametrize("lines", [["ML 0 1", "CL 2 3", *RULES], ["ML 0 1", *SOFT]])
+@pytest.mark.parametrize("lines", [["ML 1 0", "CL 3 2", "CL 2 3", *RULES], ["ML 0 1", *SOFT]])
 def test_the_program_that_stands_alone_reads_the_same_constraints(tmp_path, lines):
     points, path = tmp_path / "points.npy", tmp_path / "constraints"
     np.save(points, np.random.default_rng(0).normal(size=(9, 2)))

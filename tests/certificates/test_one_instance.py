@@ -88,6 +88,7 @@ SIX = sdpbb.MaximumSize(6)
 @pytest.mark.parametrize(
     ("stated", "other"),
     [
+        ({"points": 0.0 * abs(POINTS)}, {"points": -0.0 * abs(POINTS)}),
         ({"soft_must_link": SOFT_ML}, {"soft_must_link": SAME_SOFT}),
         ({"cluster_constraints": [SIX]}, {"cluster_constraints": [SIX] * 2}),
         ({"cluster_constraints": [SIX]}, {"cluster_constraints": [sdpbb.AllOf([SIX])]}),
@@ -98,5 +99,5 @@ SIX = sdpbb.MaximumSize(6)
     ],
 )
 def test_what_says_the_same_in_another_way_is_the_same(stated, other):
-    instance = Instance(POINTS, 3, **stated)
+    instance = replace(Instance(POINTS, 3), **stated)
     assert not differing(instance, replace(instance, **other))

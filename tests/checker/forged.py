@@ -240,6 +240,11 @@ def _exchange_branches(parts: Parts) -> None:
         parts.steps[at:last] = parts.steps[middle:last] + parts.steps[at:middle]
 
 
+def _split_twice(parts: Parts) -> None:
+    for step in parts.named_steps("split")[:1]:
+        step.words[2] = step.words[1]
+
+
 def _end(*words: Any) -> Callable[[Parts], None]:
     """The first node that is open ends in another way; points are as many as a clique has."""
 
@@ -265,6 +270,7 @@ ORDERS: dict[str, Callable[[Parts], object]] = {
     "far pairs that nothing proves": _fix_far,
     "two groups of soft pairs": _divide_soft_pairs,
     "branches exchanged": _exchange_branches,
+    "a point is split": _split_twice,
     "claimed infeasible": lambda x: x.unclaimed().claim.update(
         status="infeasible", lower_bound=None
     ),

@@ -199,14 +199,14 @@ def _log(of: Callable[[str], str]) -> Callable[[bytes], bytes]:
     return changed
 
 
-OBJECTS, COLUMNS = np.array([{"a": 1}], dtype=object), np.asfortranarray(np.ones((2, 3)))
+OBJECTS, IN_COLUMNS = np.array([{"a": 1}], dtype=object), np.asfortranarray(np.ones((2, 3)))
 FILES: dict[str, Callable[[bytes], bytes]] = {
     "an_empty_file": lambda data: b"",
     "a_text": lambda data: b"0 1\n2 3\n",
     "a_line_before": lambda data: b"sdpbb-certificate 2\n" + data,
     "half_of_the_file": lambda data: data[: len(data) // 2],
     "objects_that_are_pickled": _member(OBJECTS),
-    "arrays_in_columns": _member(COLUMNS),
+    "arrays_in_columns": _member(IN_COLUMNS),
     "an_array_twice": _member(np.zeros(1), old=None),
     "no_log": _member(np.zeros(1), "diary.npy"),
     "a_line_that_is_not_json": _log(lambda x: x.replace("{", "{{", 1)),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from tests.checker.nodes import nodes
-from tests.enumeration import ExactSquares
 
 seeds = st.integers(0, 10**6)
 NODES = nodes("equal points", "far groups", "units", "pairs", "weights")
@@ -73,27 +72,6 @@ def test_components_are_rounded_by_what_is_inside_of_them(seed, far):
     assert geometry.contracted(block_of, component_of).error <= 1e-14 * widest
 
 
-def test_components_whose_points_coincide_are_exact():
-    points = np.array([[0.1, 1e20], [0.1, 1e20], [3e15, 7.0], [3e15, 7.0], [0.3, 0.1]])
-    contracted = Geometry.of(points).contracted(np.arange(5), np.array([0, 0, 1, 1, 2]))
-    assert contracted.error == 0.0
-    assert not contracted.means.any()
-
-
-@given(nodes("equal points", "units", "pairs"))
-def test_little_is_lost(node):
-    points, contracted = node.instance.points, node.geometry.contracted(node.blocks.block_of)
-    squares, length = ExactSquares(points), float(np.abs(points).max())
-    assert contracted.error <= 1e-15 * len(points) * length + 1e-200
-    for b in range(contracted.m):
-        members = np.flatnonzero(node.blocks.block_of == b)
-        inside = float(squares.of_cluster(members))
-        assert contracted.scatter[b] >= inside * (1 - 1e-14) - 1e-14 * length**2
-        assert len(members) > 1 or contracted.scatter[b] == 0.0
-    total = float(squares.of_cluster(np.arange(len(points))))
-    assert node.total == pytest.approx(total, rel=1e-6, abs=1e-28 * length**2)
-
-
 @given(st.floats(0.0, 1e200), st.floats(0.0, 1e100))
 def test_bounds_and_cutoffs_are_rounded_outwards(value, error):
     contracted = Contracted(1, np.ones(1), np.zeros((1, 1)), np.zeros(1), error)
@@ -105,13 +83,6 @@ def test_bounds_and_cutoffs_are_rounded_outwards(value, error):
             assert high - low - e * e >= 0
             assert 4 * e * e * low <= (high - low - e * e) ** 2
     assert bound >= 0.0
-
-
-def test_infinite_and_negative_bounds():
-    contracted = Contracted(1, np.ones(1), np.zeros((1, 1)), np.zeros(1), 1e-3)
-    assert contracted.cutoff(np.inf) == np.inf
-    assert contracted.for_points(-1.0) == 0.0
-    assert contracted.for_points(1e-7) == 0.0
 
 
 POINTS = np.zeros((3, 1))

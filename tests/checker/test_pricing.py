@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -23,10 +23,6 @@ from sdpbb.checker.pricing.limits import measures_of_whole
 from sdpbb.checker.pricing.places import greatest_value
 from sdpbb.checker.pricing.problem import (
     CheckedPricing,
-    Nodes,
-    Scope,
-    by_cliques,
-    slopes_of_cliques,
 )
 from tests.checker.nodes import CheckedNode, nodes
 from tests.checker.priced import SEARCHES, Priced, all_sets, of_points, random_problem, searching
@@ -83,19 +79,6 @@ def test_nothing_above_the_least_value_is_proven(by, node, seed, off, in_batches
     assert Fraction(proven) <= true
     stated = least if measures_of_whole(problem.rules) else min(least, 0.0)
     assert off > 0.0 or proven >= stated - MARGIN * (scale + abs(least))
-
-
-@pytest.mark.parametrize("by", SEARCHES)
-@pytest.mark.parametrize(("m", "d", "n_links"), [(11, 1, 0), (11, 2, 30), (10, 3, 6), (11, 6, 6)])
-def test_all_sets_of_more_blocks_are_looked_at(by, m, d, n_links):
-    """In small batches: what is right is proven, and what is above that is not."""
-    found = random_problem(np.random.default_rng(m + d), m, d, n_links)
-    problem = replace(found, sets=all_sets(found.adjacency))
-    true = float(min(problem.values()))
-    with searching(by, in_batches=True):
-        assert true - MARGIN * problem.scale <= problem.proven(true) <= true
-        with pytest.raises(Rejected, match="is worth less than"):
-            problem.proven(true + 1e-10)
 
 
 @pytest.mark.long
@@ -161,18 +144,6 @@ def test_searches_end():
     clusters = Enumerated(float(prices.sum()), prices, least, np.zeros(12), *none)
     with pytest.raises(Rejected, match="within the nodes of a search"):
         clusters.require_no_partition(*given, all_sets(problem.adjacency), Effort(1 / 40_000))
-
-
-def test_near_one_block_but_not_near_each_other():
-    """The first is near the second and that near the third: distances of all are needed."""
-    means = [0.418098847, -0.567769606], [-0.452649292, -0.215597163], [-2.0, -0.231932]
-    found = of_points(means, [0.164909515, 1.31927612, 2.14382369])
-    problem = replace(found, sets=all_sets(found.adjacency))
-    true = float(min(problem.values()))
-    assert problem.proven(true) == pytest.approx(true, rel=1e-12)
-    for off in (1e-9, 1e-6, 1e-4, 1e-2, 0.1):
-        with pytest.raises(Rejected, match="a cluster is worth less"):
-            problem.proven(true + off)
 
 
 def test_parts_of_clusters_are_not_proven_to_be_worth_more_than_nothing():
@@ -291,25 +262,6 @@ def test_a_size_is_told_by_far_fewer_nodes_than_all_sets_are(by):
             problem.proven(true + 1e-6, 20_000)
 
 
-@given(seeds)
-def test_slopes_are_below_whatever_a_set_holds_of_a_clique(seed):
-    """Of three cliques with few values, so that several blocks are often the first of one."""
-    rng = np.random.default_rng(seed)
-    clique = np.repeat(np.arange(3), rng.integers(1, 4, 3))
-    starts = np.flatnonzero(np.diff(clique, prepend=-1))
-    still = rng.random((1, len(clique))) < 0.8
-    low = np.where(still, rng.integers(-3, 2, still.shape), 0).astype(float)
-    high = low + rng.integers(0, 3, still.shape)
-    found = slopes_of_cliques(starts, clique, still, low, high)
-    for number in range(3):
-        own = np.flatnonzero(clique == number)
-        slope = np.where(found.is_first, found.slope, 0.0)[0, own]
-        for ends in product((0.0, 1.0), repeat=len(own)):
-            q = low[0, own] + np.array(ends) * (high - low)[0, own]
-            held = min(q[still[0, own]], default=0.0)
-            assert slope @ q + found.constant[0, own[0]] <= min(0.0, held) + 1e-12
-
-
 def problem_of(means: np.ndarray, profits: np.ndarray) -> CheckedPricing:
     found = of_points(means, profits)
     return CheckedPricing.of(found.contracted, found.blocks, found.prices)
@@ -324,35 +276,3 @@ def test_places_are_given_up():
     target = problem.rescaled(best_place(means, prices, 0, 300) * (1.0 + 1e-6))
     assert greatest_value(problem, target, 100) is None
     assert greatest_value(problem, target, 10_000) <= target * (1.0 + MARGIN)
-
-
-@examples(100)
-@given(seeds, st.integers(1, 3))
-def test_a_bound_of_a_box_is_above_its_places(seed, d):
-    """Exactly, wherever the box is: what is left out of a box is worth nothing there."""
-    rng = np.random.default_rng(seed)
-    found = random_problem(rng, 8, d, int(rng.integers(0, 12)))
-    profits = np.maximum(found.prices - found.contracted.scatter, 0.1)
-    found = replace(found, prices=found.contracted.scatter + profits)
-    problem = CheckedPricing.of(found.contracted, found.blocks, found.prices)
-    scope = Scope.of(problem, *by_cliques(problem.linked))
-    low = rng.normal(size=(1, d)) * 0.3
-    high = low + rng.choice([0.0, 1e-9, 0.1, 1.0]) * rng.random((1, d))
-    marks = np.zeros((1, 8), bool)
-    boxes = places.within_reach(scope, Nodes(marks, ~marks, low, high))
-    bounds = places.bound_boxes(scope, boxes)
-    bound = Fraction(float(bounds.value[0] + bounds.rounding[0]))
-    for share in (0.0, 0.3, 1.0):
-        place = np.clip(low[0] + share * (high - low)[0], low[0], high[0])
-        assert greatest_at(problem, place) <= bound
-
-
-def greatest_at(problem: CheckedPricing, place: np.ndarray) -> Fraction:
-    """The greatest sum of what blocks that are not linked are worth at a place, exactly."""
-    values = []
-    for e, a, mean in zip(problem.weights, problem.profits, problem.means, strict=True):
-        squares = sum((Fraction(x) - Fraction(y)) ** 2 for x, y in zip(mean, place, strict=True))
-        values.append(Fraction(a) - Fraction(e) * squares)
-    sets = all_sets(problem.linked)
-    sums = (sum((values[i] for i in np.flatnonzero(row)), Fraction()) for row in sets)
-    return max(Fraction(0), *sums)

@@ -53,12 +53,12 @@ from .inequalities import (
     one_of,
     starts,
 )
-from .templates import Template
+from .templates import entries_of, terms_of
 
 _PLACES = 30  # five edges and five chords, with three blocks each
-_CANNOT = Template.of([(2, 2, 1.0), (0, 2, -1.0), (1, 2, -1.0)])
-_CANNOT_BOTH = Template.of([(0, 1, -1.0)])
-_MUST = Template.of([(1, 2, 1.0), (0, 2, -1.0)])
+_CANNOT = entries_of((2, 2, 1.0), (0, 2, -1.0), (1, 2, -1.0))
+_CANNOT_BOTH = entries_of((0, 1, -1.0))
+_MUST = entries_of((1, 2, 1.0), (0, 2, -1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +160,8 @@ class SoftTerms(Group):
         caps = _shared(np.column_stack([i, j, h]), prices * most, node.m)
         template = _CANNOT if self.link == "cannot" else _MUST
         terms = itertools.chain(
-            _CANNOT_BOTH.terms(self.blocks[is_one], np.flatnonzero(is_one)),
-            template.terms(self.blocks[~is_one], np.flatnonzero(~is_one)),
+            terms_of(_CANNOT_BOTH, self.blocks[is_one], np.flatnonzero(is_one)),
+            terms_of(template, self.blocks[~is_one], np.flatnonzero(~is_one)),
         )
         return Inequalities(np.zeros(len(h)), terms, caps=caps)
 

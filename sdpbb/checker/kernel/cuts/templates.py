@@ -73,93 +73,40 @@ MOST_PATTERNS = 256
 _LONGEST, _LARGEST, _LARGEST_FACTOR = 2**12, 2**10, 2**31
 
 
-@dataclass(frozen=True, eq=False)
-class Template:
-    """Inequality on places: the sum of coefficient Z_pq is at least a right-hand side.
+Entries = tuple[Numbers, Numbers, Reals]
+"""Places p and q and coefficients of a template: the sum of coefficient Z_pq is at least a side."""
 
-    p, q : (number of terms,) places, each unordered pair once
-    coefficient : (number of terms,)
-    side : right-hand side
+
+def entries_of(*entries: tuple[int, int, float]) -> Entries:
+    """Return entries (p, q, coefficient) as arrays."""
+    p, q, coefficient = zip(*entries, strict=True)
+    return np.array(p), np.array(q), np.array(coefficient, np.float64)
+
+
+def terms_of(entries: Entries, rows: Numbers, cuts: Numbers | None = None) -> Iterator[Terms]:
+    """Yield the terms of a template on rows (number, places) of blocks, some at a time.
+
+    cuts : (number,) the cut of each row; None where they are 0, 1, ...
     """
+    (p, q, coefficient), width = entries, len(entries[0])
+    cuts = np.arange(len(rows)) if cuts is None else cuts
+    if not width:
+        return
+    at_once = max(1, TERMS_AT_ONCE // width)
+    for begin in range(0, len(rows), at_once):
+        some = rows[begin : begin + at_once]
+        yield Terms(
+            np.repeat(cuts[begin : begin + at_once], width),
+            some[:, p].reshape(-1),
+            some[:, q].reshape(-1),
+            np.tile(coefficient, len(some)),
+        )
 
-    p: Numbers
-    q: Numbers
-    coefficient: Reals
-    side: float = 0.0
 
-    @classmethod
-    def of(cls, entries: Sequence[tuple[int, int, float]], side: float = 0.0) -> Template:
-        """Return the template of terms (p, q, coefficient)."""
-        p, q, coefficient = zip(*entries, strict=True)
-        return cls(np.array(p), np.array(q), np.array(coefficient, np.float64), side)
-
-    def terms(self, rows: Numbers, cuts: Numbers | None = None) -> Iterator[Terms]:
-        """Yield the terms of the rows (number, places) of blocks, some at a time.
-
-        cuts : (number,) the cut of each row; None where they are 0, 1, ...
-        """
-        cuts = np.arange(len(rows)) if cuts is None else cuts
-        width = len(self.p)
-        if not width:
-            return
-        at_once = max(1, TERMS_AT_ONCE // width)
-        for begin in range(0, len(rows), at_once):
-            some = rows[begin : begin + at_once]
-            yield Terms(
-                np.repeat(cuts[begin : begin + at_once], width),
-                some[:, self.p].reshape(-1),
-                some[:, self.q].reshape(-1),
-                np.tile(self.coefficient, len(some)),
-            )
-
-    def on(self, rows: Numbers) -> Inequalities:
-        """Return the inequalities of rows (number, places) of blocks; the template is valid."""
-        squares = len(rows) * rows.shape[1] ** 2
-        return Inequalities(np.full(len(rows), self.side), self.terms(rows), n_products=squares)
-
-    def enumerated_on(self, rows: Numbers, node: NodeFacts) -> Inequalities:
-        """Return the inequalities of rows of blocks of a node, in each of which it is valid.
-
-        Raises
-        ------
-        Rejected
-            If enumeration finds a partition that violates it.
-        """
-        first, second = np.triu_indices(rows.shape[1], 1)
-        apart = node.adjacency[rows[:, first], rows[:, second]]
-        patterns = np.unique(apart @ (1 << np.arange(len(first))))
-        if len(patterns) > MOST_PATTERNS:
-            raise Rejected(
-                f"rows of a template with {len(patterns)} patterns of cannot-links; expected at "
-                f"most {MOST_PATTERNS}"
-            )
-        for pattern in patterns.tolist():
-            linked = np.zeros((rows.shape[1],) * 2, np.bool_)
-            linked[first, second] = pattern >> np.arange(len(first)) & 1
-            linked |= linked.T
-            self.require_valid(linked, node)
-        return self.on(rows)
-
-    def require_valid(self, apart: Marks, node: NodeFacts) -> None:
-        """Raise `Rejected` unless the template is valid where places are `apart`, (t, t)."""
-        t = len(apart)
-        if t > MOST_PLACES:
-            raise Rejected(f"a template of {t} places; expected at most {MOST_PLACES}")
-        most = Fraction(node.heaviest if node.limits is None else node.limits.most)
-        least = Fraction(0 if node.limits is None else node.limits.least)
-        if most <= 0:
-            raise Rejected("a template where clusters weigh nothing")
-        values = [Fraction(value) for value in self.coefficient.tolist()]
-        entries = list(zip(self.p.tolist(), self.q.tolist(), values, strict=True))
-        for parts in partitions(t, node.k, apart):
-            total = Fraction(0)
-            for part in parts:
-                n = sum((value for p, q, value in entries if p in part and q in part), Fraction(0))
-                if n < 0 and least == 0:
-                    raise Rejected("a cut is not valid where clusters weigh as little as they may")
-                total += n / most if n >= 0 else n / least
-            if total < Fraction(self.side):
-                raise Rejected(f"a cut is not valid where clusters hold its blocks as {parts}")
+def _on_rows(entries: Entries, side: float, rows: Numbers) -> Inequalities:
+    """Return the inequalities of a template that is valid on rows of blocks."""
+    n_products = len(rows) * rows.shape[1] ** 2
+    return Inequalities(np.full(len(rows), side), terms_of(entries, rows), n_products=n_products)
 
 
 def partitions(t: int, k: int, apart: Marks) -> Iterator[list[set[int]]]:
@@ -258,15 +205,11 @@ class Vectors(Group):
             raise Rejected("a cut where clusters weigh nothing")
         side = least_of_vector(self.vector, self.alpha, self.beta, sizes, exact is not None)
         p, q = np.triu_indices(len(y), 1)
-        on_places = (self.alpha * y * (y - 1) // 2 + self.beta * y).astype(np.float64)
+        on_places = self.alpha * y * (y - 1) // 2 + self.beta * y
         own = np.flatnonzero(on_places)
-        template = Template(
-            np.concatenate([p, own]),
-            np.concatenate([q, own]),
-            np.concatenate([(self.alpha * y[p] * y[q]).astype(np.float64), on_places[own]]),
-            down(float(side)) if side else 0.0,
-        )
-        return template.on(self.blocks)
+        coefficient = np.concatenate([self.alpha * y[p] * y[q], on_places[own]])
+        entries = np.append(p, own), np.append(q, own), coefficient.astype(np.float64)
+        return _on_rows(entries, down(float(side)) if side else 0.0, self.blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,4 +236,35 @@ class Templates(Group):
     def inequalities(self, node: NodeFacts) -> Inequalities:
         if max(q for _, q, _ in self.entries) >= self.places:
             raise Rejected(f"a template with an entry beyond its {self.places} places")
-        return Template.of(self.entries, self.side).enumerated_on(self.blocks, node)
+        if self.places > MOST_PLACES:
+            raise Rejected(f"a template of {self.places} places; expected at most {MOST_PLACES}")
+        first, second = np.triu_indices(self.places, 1)
+        linked = node.adjacency[self.blocks[:, first], self.blocks[:, second]]
+        patterns = np.unique(linked @ (1 << np.arange(len(first))))
+        if len(patterns) > MOST_PATTERNS:
+            raise Rejected(
+                f"rows of a template with {len(patterns)} patterns of cannot-links; expected at "
+                f"most {MOST_PATTERNS}"
+            )
+        for pattern in patterns.tolist():
+            apart = np.zeros((self.places, self.places), np.bool_)
+            apart[first, second] = pattern >> np.arange(len(first)) & 1
+            self._require_valid(apart | apart.T, node)
+        return _on_rows(entries_of(*self.entries), self.side, self.blocks)
+
+    def _require_valid(self, apart: Marks, node: NodeFacts) -> None:
+        """Raise `Rejected` if a partition violates it where places are `apart`, (t, t)."""
+        most = Fraction(node.heaviest if node.limits is None else node.limits.most)
+        least = Fraction(0 if node.limits is None else node.limits.least)
+        if most <= 0:
+            raise Rejected("a template where clusters weigh nothing")
+        entries = [(p, q, Fraction(coefficient)) for p, q, coefficient in self.entries]
+        for parts in partitions(self.places, node.k, apart):
+            total = Fraction(0)
+            for part in parts:
+                n = sum((value for p, q, value in entries if p in part and q in part), Fraction(0))
+                if n < 0 and least == 0:
+                    raise Rejected("a cut is not valid where clusters weigh as little as they may")
+                total += n / most if n >= 0 else n / least
+            if total < Fraction(self.side):
+                raise Rejected(f"a cut is not valid where clusters hold its blocks as {parts}")
