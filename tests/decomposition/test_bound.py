@@ -15,13 +15,16 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.run.decomposition.bounding import Subset, bound_subset, restricted, rows_of
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.subsets import (
+    Subset,
     SubsetBounds,
     SubsetTree,
+    bound_subset,
     level_of,
+    restricted,
     restricted_costs,
+    rows_of,
     subsets_at,
 )
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
