@@ -194,24 +194,20 @@ def _near_order(means: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def _units(contraction: Contraction, most: int) -> NDArray[np.intp]:
     """Return the unit (m,) of each block: what is not divided between subsets."""
-    pairs = np.concatenate([contraction.cannot_link, contraction.soft.pairs])
-    component = connected_components(contraction.n_blocks, pairs)
-    counts = np.bincount(component)
-    if counts.max() <= most:
-        return component
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order
+    from scipy.sparse import coo_array  # seldom needed
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    i, j = pairs.T
-    graph = coo_array((np.ones(len(i)), (i, j)), (contraction.n_blocks,) * 2).tocsr()
-    unit = component.copy()
-    n_units = len(counts)
-    first = np.unique(component, return_index=True)[1]
-    for large in np.flatnonzero(counts > most):
-        walk = breadth_first_order(graph, first[large], directed=False)[0]
-        pieces = np.arange(len(walk)) // most
-        unit[walk] = np.where(pieces == 0, large, n_units + pieces - 1)
-        n_units += int(pieces[-1])
+    m, pairs = (
+        contraction.n_blocks,
+        np.concatenate([contraction.cannot_link, contraction.soft.pairs]),
+    )
+    component = connected_components(m, pairs)
+    graph = coo_array((np.ones(len(pairs)), tuple(pairs.T)), (m, m)).tocsr()
+    walk = reverse_cuthill_mckee(graph + graph.T, symmetric_mode=True)
+    walk = walk[np.argsort(component[walk], kind="stable")]
+    of_walk = component[walk]
+    unit = np.empty(m, dtype=np.intp)
+    unit[walk] = of_walk * m + (np.arange(m) - np.searchsorted(of_walk, of_walk)) // most
     return unit
 
 

@@ -149,14 +149,9 @@ class SubsetBounds:
         if self.proofs is None:
             return
         assert proof is not None
-        if bound < self.of_each()[subset]:
-            return  # that of its halves is better
         self.proofs[str(subset)] = proof
-        below = [2 * subset, 2 * subset + 1]
-        while below and below[0] < len(self.proven):
-            for half in below:
-                self.proofs.pop(str(half), None)
-            below = [half for other in below for half in (2 * other, 2 * other + 1)]
+        needed = self.best_partition()
+        self.proofs = {str(s): self.proofs[str(s)] for s in needed if str(s) in self.proofs}
 
     def best_proofs(self) -> list[SubsetProof] | None:
         """Return the proofs of the best sum, or of a subset that has no clustering.
