@@ -93,8 +93,3 @@ def test_other_processes_are_sent_what_can_be(executors):
     check(instance_with(Few()), bounding="colgen", **executors)
     check(instance_with(*BUILT_IN), bounding="colgen", **executors)
     check(instance_with(Unmoved(3)), bounding="colgen")
-
-
-def test_without_constraints_everything_goes(tmp_path):
-    for bounding in ("sdp", "colgen", "hybrid"):
-        check(Instance(POINTS, 3), tmp_path / "run", bounding=bounding, workers=2)

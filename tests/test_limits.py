@@ -21,7 +21,6 @@ from sdpbb.run.solver import resume, solve
 from sdpbb.runtime.executors.memory import resident_mebibytes
 from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import MemoryShort, Progress
-from sdpbb.search.limits import Sampled
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.trees import (
     CHOICE,
@@ -81,21 +80,12 @@ def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
         if isinstance(event, Progress):
             told.append(event)
 
-    monkeypatch.setattr("sdpbb.run.run.Sampled", lambda measure, seconds: occupied)
+    monkeypatch.setattr("sdpbb.search.limits.occupied_mebibytes", occupied)
     asked = replace(HASTY, workers=workers, memory_limit=500.0)
     result = solve(SMALL, asked, observer, checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
     assert result.statistics.n_nodes > 0
     assert read_checkpoint(path).tree.statistics.n_nodes == result.statistics.n_nodes
-
-
-def test_memory_is_measured_once_a_second():
-    values = iter(range(100))
-    sampled = Sampled(lambda: next(values), seconds=0.2)
-    started, seen = time.perf_counter(), set()
-    while time.perf_counter() - started < 0.5:
-        seen.add(sampled())
-    assert seen == {0, 1, 2}
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import threading
 from dataclasses import replace
 
@@ -16,9 +15,8 @@ from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from sdpbb.run.checkpoint import RunState, read_checkpoint, write_checkpoint
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import _with_changes, resume, solve
-from sdpbb.search.events import Progress, Resumed, Started
+from sdpbb.search.events import Progress, Started
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.graphs import cycle, mycielski
 from tests.trees import (
@@ -273,9 +271,3 @@ def test_what_cannot_be_resumed_is_told_and_left_alone(run, path, tmp_path, make
     assert (status, out, err) == (ExitCode.BAD_INPUT, "", f"error: {path}: {message}\n")
     assert (tmp_path / "out.json").read_text() == "old"
     assert (path.read_bytes() if path.is_file() else None) == before
-
-
-def test_the_log_says_where_a_run_goes_on(capsys):
-    resumed = Resumed("run.ckpt", 12, 5, 34.5)
-    ProgressTable(sys.stdout, "1")(Started(SMALL, 60, 0, 0, resumed))
-    assert "\nresumed from run.ckpt: 12 nodes done, 5 open, 34.5 s\n" in capsys.readouterr().out

@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
 
 from heuristics import MultiStart, MultiStartParameters
 from heuristics.incumbents import IncumbentSearch
@@ -19,16 +18,6 @@ from sdpbb.search.result import SolutionStatus, Termination
 
 # Nodes are given up at once, so that trees grow where the root would have closed.
 HASTY = SdpParameters(max_iterations=20)
-
-
-@pytest.mark.parametrize(
-    ("k", "published"), [(2, 152.34795), (3, 78.85144), (4, 57.22847), (5, 46.44618), (6, 39.03999)]
-)
-def test_iris_without_constraints(k, published):
-    result = solve(Instance(load_iris().data, k), SolverParameters(gap=1e-8))
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(published, abs=6e-6)
-    assert result.gap <= 1e-8
 
 
 @pytest.fixture(scope="module")

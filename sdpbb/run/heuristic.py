@@ -37,20 +37,6 @@ OF_INSTANCE = frozenset(InstanceArguments.__annotations__)
 MOST_BLOCKS = 4000
 
 
-def size_problem(contraction: Contraction) -> str | None:
-    """Return why the relaxation of a contraction is too large to be solved, or None."""
-    n_blocks = contraction.n_blocks
-    if n_blocks > MOST_BLOCKS:
-        return f"the relaxation has {n_blocks} blocks, and takes hours for more than {MOST_BLOCKS}"
-    needed, free = bounding_method("sdp").mebibytes(contraction), free_mebibytes()
-    if needed > free:
-        return (
-            f"the relaxation needs about {needed:.0f} MiB for {n_blocks} blocks; {free:.0f} MiB "
-            "are free"
-        )
-    return None
-
-
 @overload
 def heuristic(given: str, /, **arguments: Any) -> Heuristic: ...
 
@@ -149,8 +135,7 @@ def root_affinities(
     ParameterError
         If there are more than `MOST_BLOCKS` blocks, or its matrices do not fit the memory.
     """
-    if problem := size_problem(contraction):
-        raise ParameterError(f"start = 'sdp': {problem}; expected 'k-means++'")
+    _check_size(contraction)
     if contraction.n_blocks == contraction.k:
         yield np.diag(1.0 / contraction.weights)
         return
@@ -167,6 +152,18 @@ def root_affinities(
                 progress = run.evaluate(cost)
                 is_last = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
             yield run.affinity()
+
+
+def _check_size(contraction: Contraction) -> None:
+    """Refuse a relaxation that is too large to be solved."""
+    n_blocks, problem = contraction.n_blocks, ""
+    needed, free = bounding_method("sdp").mebibytes(contraction), free_mebibytes()
+    if n_blocks > MOST_BLOCKS:
+        problem = f"has {n_blocks} blocks, and takes hours for more than {MOST_BLOCKS}"
+    elif needed > free:
+        problem = f"needs about {needed:.0f} MiB for {n_blocks} blocks; {free:.0f} MiB are free"
+    if problem:
+        raise ParameterError(f"start = 'sdp': the relaxation {problem}; expected 'k-means++'")
 
 
 def _cost_of_some(contraction: Contraction, time_left: TimeLeft) -> float:

@@ -39,7 +39,6 @@ from sdpbb.run.memory_plan import memory_plan
 from sdpbb.run.report import ignored_by_subsets, memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.executors.given import workers_beyond
-from sdpbb.runtime.executors.memory import resident_mebibytes
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK
@@ -54,7 +53,7 @@ from sdpbb.search.events import (
     Started,
     WorkerCrashed,
 )
-from sdpbb.search.limits import Limits, Sampled
+from sdpbb.search.limits import Limits
 from sdpbb.search.loop import Evaluations, branch_and_bound
 from sdpbb.search.node import Node
 from sdpbb.search.reporting import Reporter
@@ -70,8 +69,6 @@ from sdpbb.search.result import (
 from sdpbb.search.tree import Tolerances, Tree
 from sdpbb.search.workforce import Workforce
 
-# Seconds between two measurements of the memory.
-MEMORY_SECONDS = 0.25
 # Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
 # parts of larger ones.
 PRICING_SLICES = 1
@@ -141,7 +138,6 @@ class Run:
             time_limit=parameters.time_limit,
             node_limit=parameters.node_limit,
             memory_limit=parameters.memory_limit,
-            memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
             interrupt=self.interrupt,
             started=RUN_CLOCK() - state.seconds,
         )

@@ -7,32 +7,27 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.runtime.executors.memory import resident_mebibytes
 from sdpbb.runtime.time_left import RUN_CLOCK
 from sdpbb.search.result import Termination
 
+# Seconds between two measurements of the memory, which take milliseconds.
+MEMORY_SECONDS = 0.25
 
-class Sampled:
-    """Measurement that is repeated at most every `seconds`.
 
-    It takes a while itself; until it is repeated the last value stands.
-    """
+def occupied_mebibytes() -> float:
+    """Return the memory of this process and its descendants, in MiB, as it was a moment ago."""
+    return _measured(int(time.perf_counter() / MEMORY_SECONDS))
 
-    def __init__(self, measure: Callable[[], float], seconds: float = 1.0) -> None:
-        self._measure = measure
-        self._seconds = seconds
-        self._measured_at = -math.inf
-        self._last = math.nan
 
-    def __call__(self) -> float:
-        now = time.perf_counter()
-        if now - self._measured_at >= self._seconds:
-            self._last = self._measure()
-            self._measured_at = now
-        return self._last
+@lru_cache(maxsize=1)
+def _measured(moment: int) -> float:
+    return resident_mebibytes()
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,7 @@ class Limits:
 
     time_limit : seconds since `started`, which for a resumed run lies as long ago as it has run
     node_limit : nodes evaluated, or None
-    memory_limit : MiB of all processes of the run together, as `memory` measures them
+    memory_limit : MiB of all processes of the run together
     interrupt : set by whoever wants the run to end
     started : by the clock of runs
     """
@@ -49,7 +44,6 @@ class Limits:
     time_limit: float = math.inf
     node_limit: int | None = None
     memory_limit: float = math.inf
-    memory: Callable[[], float] = float
     interrupt: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=RUN_CLOCK)
 
@@ -77,7 +71,7 @@ class Limits:
         """Return the reason not to begin another node."""
         if self.node_limit is not None and n_nodes >= self.node_limit:
             return Termination.NODE_LIMIT
-        if self.memory_limit < math.inf and self.memory() > self.memory_limit:
+        if self.memory_limit < math.inf and occupied_mebibytes() > self.memory_limit:
             return Termination.MEMORY_LIMIT
         return self.urgent()
 

@@ -15,7 +15,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.run.decomposition.bounding import restricted
+from sdpbb.run.decomposition.subsets import restricted
 from sdpbb.run.solver import resume, solve
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance

@@ -15,13 +15,16 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.run.decomposition.bounding import Subset, bound_subset, restricted, rows_of
-from sdpbb.run.decomposition.dealing import subset_tree
+from sdpbb.run.decomposition.dealing import features, subset_tree
 from sdpbb.run.decomposition.subsets import (
+    Subset,
     SubsetBounds,
     SubsetTree,
+    bound_subset,
     level_of,
+    restricted,
     restricted_costs,
+    rows_of,
     subsets_at,
 )
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
@@ -207,3 +210,22 @@ def test_soft_pairs_stay_together():
     contraction = contract(Instance(points, 3, soft_must_link=pairs))
     subset_of = subset_tree(contraction, labels, 2, 8).subset_of(2)
     assert all(subset_of[i] == subset_of[j] for i, j, _ in pairs)
+
+
+def test_features_of_points_that_are_far_apart_are_finite():
+    contraction = contract(Instance([[0.0], [1.0], [1e99], [-1e99], [3.0]], 2))
+    assert np.isfinite(features(contraction, np.array([0, 0, 1, 1, 0]))).all()
+
+
+def test_subsets_of_skew_data_cost_nearly_the_same():
+    rng = np.random.default_rng(0)
+    contraction = contract(Instance(rng.exponential(size=(6400, 3)), 4))
+    bounds = np.quantile(contraction.means, [0.1, 0.4, 0.7, 0.9])
+    labels = np.argmin(np.abs(contraction.means[:, :1] - bounds), 1)
+    tree = subset_tree(contraction, labels, 5, 1)
+    at_random = SubsetTree(rng.permutation(6400), tree.bounds)
+    spread = [
+        np.std(restricted_costs(contraction, labels, each.subset_of(5))[32:])
+        for each in (tree, at_random)
+    ]
+    assert spread[0] < 0.6 * spread[1]

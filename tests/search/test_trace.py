@@ -11,16 +11,13 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import resume, solve
 from sdpbb.search.events import (
     Branched,
-    Compiling,
     Finished,
     NodeEnd,
     NodeLeft,
     Progress,
     Started,
-    SubsetLost,
     SubsetsBounded,
     SubsetsChosen,
-    all_of,
 )
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from sdpbb.search.trace import Trace, TracedNode
@@ -103,14 +100,6 @@ def test_bounds_only_get_better(run):
     assert (trace.name, trace.status) == ("small", "optimal")
 
 
-def test_being_watched_changes_nothing(run):
-    _, watched = run
-    alone = solve(SMALL, BRANCHING)
-    assert alone.partition == watched.partition
-    assert alone.lower_bound == watched.lower_bound
-    assert alone.statistics.n_nodes == watched.statistics.n_nodes
-
-
 def test_a_limit_leaves_open_nodes_and_a_resumed_run_begins_with_them(tmp_path):
     first, second = Trace(), Trace()
     path = tmp_path / "run"
@@ -123,12 +112,6 @@ def test_a_limit_leaves_open_nodes_and_a_resumed_run_begins_with_them(tmp_path):
     roots = [node for node in second.nodes if node.parent is None]
     assert len(roots) == first.n_open
     assert second.n_open == 0
-
-
-def test_a_run_that_is_closed_at_the_root_has_one_node():
-    trace = Trace()
-    solve(Instance([[0.0], [0.1], [5.0], [5.1]], 2), observer=trace)
-    assert [(node.parent, node.end) for node in trace.nodes] == [(None, CLOSED)]
 
 
 def test_an_infeasible_instance_has_neither_bounds_nor_nodes():
@@ -157,11 +140,6 @@ def test_rows_have_the_names_of_their_user():
     ]
 
 
-def test_other_events_leave_no_trace():
-    trace = traced(Compiling(), SubsetLost(150))
-    assert (trace.points, trace.levels, trace.nodes) == ([], [], [])
-
-
 LEVEL = SubsetsBounded(8, 7, 31, 0.5, 1.5, 64.0)
 
 
@@ -173,10 +151,3 @@ def test_a_run_without_a_clustering_ends_without_an_upper_bound():
     last = traced(Finished(Result(**UNKNOWN))).points[-1]
     assert (last.lower, last.upper) == (1.9999, INF)
     assert traced(Finished(Result(**INFEASIBLE))).points == []
-
-
-def test_all_of_tells_every_observer_in_order():
-    told = []
-    tell = all_of(lambda event: told.append((1, event)), lambda event: told.append((2, event)))
-    tell(Compiling())
-    assert told == [(1, Compiling()), (2, Compiling())]

@@ -10,7 +10,7 @@ sum of squares, each cluster around its own mean in S, is no more than what the 
 that of the whole. Constraints across subsets are dropped. Where S has k blocks or more, a cluster
 can always be split, at no cost, so that "k or fewer" and "exactly k" have the same optimum.
 
-- `subsets`: tree of subsets, each the union of its halves, and what is proven; `dealing` makes it
-- `bounding`: the instance of a subset, and its bounding as a search of one node, in slices
+- `subsets`: tree of subsets, each the union of its halves, and what is proven; the instance of a
+  subset, and its bounding as a search of one node, in slices; `dealing` makes the tree
 - `run`: prices and places, then level by level, whose subsets are tasks; the subsets to bound next
 """

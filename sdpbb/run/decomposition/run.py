@@ -17,9 +17,15 @@ from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contrac
 from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.run.checkpoint import RunState
-from sdpbb.run.decomposition.bounding import Subset, bound_subset, restricted, rows_of
 from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.subsets import SubsetBounds, restricted_costs
+from sdpbb.run.decomposition.subsets import (
+    Subset,
+    SubsetBounds,
+    bound_subset,
+    restricted,
+    restricted_costs,
+    rows_of,
+)
 from sdpbb.runtime.executors.scheduler import Task
 from sdpbb.runtime.time_left import at_most
 from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, evaluate

@@ -1,16 +1,38 @@
-"""Subsets of the blocks: their tree, what is proven of each, and the level that is bounded now."""
+"""Subsets of the blocks: their tree and what is proven, their instances and their bounding."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem import Contraction
-from sdpbb.run.certificates.proof import SubsetProof
+from heuristics.incumbents import IncumbentSearch
+from heuristics.parameters import HeuristicSchedule, MultiStartParameters
+from sdpbb.bounds.bound import BoundingMethod
+from sdpbb.problem import Contraction, Instance, Partition, SoftPairs
+from sdpbb.problem.checker_rules import stated_instance
+from sdpbb.problem.graph import connected_components
+from sdpbb.run.certificates.proof import Proof, SubsetProof
 from sdpbb.runtime.archive import stored
+from sdpbb.search.evaluate import EvaluationContext, evaluate
+from sdpbb.search.events import NodeEnd
+from sdpbb.search.limits import Budget
+from sdpbb.search.node import Node
+from sdpbb.search.result import Statistics
+from sdpbb.search.tree import Tolerances, Tree
+
+# Accuracy of the bound of a subset, as a share of the loss of the decomposition itself: larger
+# subsets, which lose less, come next.
+ACCURACY = 0.5
+# The relative gap of a subset is at most this, and at least this share of the gap of the run.
+LARGEST_GAP, LEAST_GAP = 5e-2, 0.25
+# A subset has the restriction of a good clustering to begin with. A descent from it comes first,
+# and a little more where the first bound, that of the clustering's dual values, does not do.
+HEURISTIC_ITERATIONS = (1,)
+LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
 
 
 @stored
@@ -127,14 +149,9 @@ class SubsetBounds:
         if self.proofs is None:
             return
         assert proof is not None
-        if bound < self.of_each()[subset]:
-            return  # that of its halves is better
         self.proofs[str(subset)] = proof
-        below = [2 * subset, 2 * subset + 1]
-        while below and below[0] < len(self.proven):
-            for half in below:
-                self.proofs.pop(str(half), None)
-            below = [half for other in below for half in (2 * other, 2 * other + 1)]
+        needed = self.best_partition()
+        self.proofs = {str(s): self.proofs[str(s)] for s in needed if str(s) in self.proofs}
 
     def best_proofs(self) -> list[SubsetProof] | None:
         """Return the proofs of the best sum, or of a subset that has no clustering.
@@ -174,3 +191,168 @@ def restricted_costs(
     squares = contraction.scatter + weights * (means**2).sum(axis=1)
     of_means = (sums**2).sum(axis=0) / np.where(weight > 0.0, weight, 1.0)
     return np.asarray(np.bincount(subset_of, squares, n) - of_means.reshape(n, k).sum(axis=1))
+
+
+def rows_of(contraction: Contraction, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the points of some blocks, in increasing order."""
+    chosen = np.zeros(contraction.n_blocks, dtype=bool)
+    chosen[blocks] = True
+    return np.flatnonzero(chosen[contraction.block_of])
+
+
+def restricted(whole: Instance, rows: NDArray[np.intp]) -> Instance:
+    """Return the restriction of an instance to points, with what is stated of them alone.
+
+    It is what a checker sees, who knows nothing of what follows from the constraints of others.
+    Whatever clustering keeps the constraints of the instance, its restriction to a subset keeps
+    those of the subset's instance, but that it may have fewer than k clusters. Minimum sizes,
+    listed sizes and limits on weights are dropped.
+
+    For the soft pairs inside of subsets it pays no more than for all. It may have to be divided
+    into k clusters, which costs nothing: where must-links, soft ones included, leave fewer than k
+    components of a subset's points, its soft must-links are dropped; else some cluster has points
+    of several components as long as there are fewer than k clusters.
+
+    rows : (s,) of the points, k or more, in increasing order
+    """
+    place = np.full(whole.n_points, -1, dtype=np.intp)
+    place[rows] = np.arange(len(rows))
+    must_link, cannot_link = (_inside(p, place)[0] for p in (whole.must_link, whole.cannot_link))
+    pairs, is_inside = _inside(whole.soft_must_link.pairs, place)
+    linked = np.concatenate([must_link, pairs])
+    if len(pairs) and int(connected_components(len(rows), linked).max()) + 1 < whole.k:
+        pairs, is_inside = pairs[:0], np.zeros_like(is_inside)
+    apart, are_inside = _inside(whole.soft_cannot_link.pairs, place)
+    each = (constraint.restricted(place) for constraint in whole.cluster_constraints)
+    limits = whole.size_limits
+    return Instance(
+        whole.points[rows],
+        whole.k,
+        must_link=must_link,
+        cannot_link=cannot_link,
+        cluster_constraints=[constraint for constraint in each if constraint is not None],
+        weights=None if whole.weights is None else whole.weights[rows],
+        # A cluster may have few points in a subset, or none, but not more than in all.
+        max_size=None if limits is None else limits.most,
+        soft_must_link=SoftPairs(pairs, whole.soft_must_link.weights[is_inside]),
+        soft_cannot_link=SoftPairs(apart, whole.soft_cannot_link.weights[are_inside]),
+    )
+
+
+def _inside(
+    pairs: NDArray[np.intp], place: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the pairs (p, 2) among some points, by their places there, and which pairs these are.
+
+    place : (n,) of the points, -1 of the others
+    """
+    found = place[pairs]
+    is_inside = np.asarray((found >= 0).all(axis=1))
+    return found[is_inside], is_inside
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Subset as a search of one node, as far as it has come.
+
+    number : of the subset in the tree of subsets
+    context : of the evaluation of the node, whose tolerance depends on the best clustering
+    given : cost of the restriction of the best clustering of the whole, inf for none
+    loss : share of its cost that this clustering loses when it is restricted to the subsets
+    gap : of the run
+    tree : of the node, with the statistics of the last slice
+    proof : of what is proven of the subset, if the run is certified
+    seconds : that its slices have taken until the present one, which began at `began`
+    """
+
+    number: int
+    context: EvaluationContext
+    given: float
+    loss: float
+    gap: float
+    tree: Tree
+    proof: SubsetProof | None = None
+    seconds: float = 0.0
+    began: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        instance: Instance,
+        labels: NDArray[np.intp] | None,
+        bounding: BoundingMethod[Any],
+        loss: float,
+        whole: EvaluationContext,
+        proof: SubsetProof | None = None,
+    ) -> Subset:
+        """Return a subset before the first slice.
+
+        instance : of the subset
+        labels : (n,) of its points, of a clustering into k clusters or fewer; None if none is known
+        whole : context of the root
+        proof : to begin with, if its bound is to be certified
+        """
+        if proof is not None:
+            from sdpbb.bounds.certified import CertifiedBounding
+
+            bounding = CertifiedBounding(bounding, stated_instance(instance))
+        given, node = math.inf, Node()
+        if labels is not None:
+            numbered = np.unique(labels, return_inverse=True)[1]
+            # What keeps the constraints but has fewer clusters costs no less than the optimum.
+            given = Partition(numbered).cost(instance)
+            has_all = int(numbered.max()) + 1 == instance.k
+            node = Node(known_labels=numbered if has_all else None)
+        context = replace(
+            whole,
+            instance=instance,
+            bounding=bounding,
+            heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE, LITTLE), knows_good=True),
+            fixing=False,
+            is_without_bound=False,
+            heuristic_iterations=HEURISTIC_ITERATIONS,
+        )
+        tree = Tree(node, whole.tolerances)
+        subset = cls(number, context, given, loss, whole.tolerances.gap, tree, proof)
+        tree.upper, tree.tolerances = given, subset.tolerances(given)
+        return subset
+
+    @property
+    def lower(self) -> float:
+        """Bound proven for the subset; inf if no clustering keeps its constraints."""
+        return self.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
+
+    def tolerances(self, upper: float) -> Tolerances:
+        """Return how near it is bounded if the best clustering known of it costs so much.
+
+        That is a part of what the subset loses anyway: `loss`, and what its own clustering saves.
+        """
+        saved = 1.0 - upper / self.given if 0.0 < self.given < math.inf else 0.0
+        gap = max(ACCURACY * (self.loss + saved), LEAST_GAP * self.gap)
+        return Tolerances(min(gap, LARGEST_GAP))
+
+
+def bound_subset(subset: Subset, budget: Budget) -> Subset:
+    """Bound a subset for a slice of time.
+
+    It begins with a clustering of its own: how much that saves says how near to bound it, and each
+    better one says so anew.
+    """
+    budget, tree, proof = budget.begin(), subset.tree, subset.proof
+    tree.statistics = Statistics()
+    if proof is not None:  # others may hold the one that is given
+        (known,) = proof.proof.nodes
+        proof = replace(proof, proof=Proof([replace(known, steps=list(known.steps))]))
+    while (node := tree.select()) is not None:
+        context = replace(subset.context, tolerances=tree.tolerances)
+        left = replace(budget.left(), bounds=node.state is not None)
+        result = evaluate(node, tree.upper, context, left)
+        if proof is not None:
+            proof.proof.nodes[0].record(result)
+        tree.tolerances = subset.tolerances(min(tree.upper, result.cost))
+        if tree.apply(0, result) is not None:
+            tree.abandon(0, NodeEnd.UNPROVEN)  # a larger subset tells more than its two children
+        if budget.is_over():
+            break
+    return replace(subset, proof=proof)
