@@ -10,17 +10,18 @@ import json
 import math
 import sys
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import BufferedReader
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .kernel.certificate import Certificate
 from .kernel.rejection import Rejected
-from .kernel.rules import Limit, Rule, weight_rule
+from .kernel.rules import Limit, weight_rule
 from .kernel.sizes import LARGEST_SUM, StatedMeasure
 from .kernel.soft import CheckedSoftPairs, PricedPairs
 from .kernel.stated import StatedInstance, pairs_of
@@ -198,101 +199,91 @@ def with_constraints(stated: StatedInstance, path: str) -> StatedInstance:
     Unreadable
         Naming the line that is none of these.
     """
-    found = _Constraints(stated)
+    found: dict[str, list[Any]] = defaultdict(list)
     for number, line in _lines(path):
         try:
-            found.read(line.split())
+            kind, value = _constraint(line.split(), stated)
         except ValueError:
             raise Unreadable(
                 f"{path}:{number}: {line[:60]!r}; expected {_EXPECTED}, i and j being different "
                 f"numbers in 0..{stated.n - 1}"
             ) from None
-    links = found.links
+        found[kind].append(value)
+    must_link, cannot_link = (np.concatenate([pairs_of(), *found[kind]]) for kind in ("ML", "CL"))
     priced = (
         PricedPairs(
-            np.concatenate([pairs_of(), *(pair for pair, _ in soft)]),
-            np.array([weight for _, weight in soft], np.float64),
+            np.concatenate([pairs_of(), *(pair for pair, _ in found[kind])]),
+            np.array([weight for _, weight in found[kind]], np.float64),
         )
-        for soft in found.soft.values()
+        for kind in ("SML", "SCL")
     )
     return replace(
         stated,
-        must_link=np.concatenate([pairs_of(), *links["ML"]]),
-        cannot_link=np.concatenate([pairs_of(), *links["CL"]]),
-        rules=tuple(found.rules),
+        must_link=must_link,
+        cannot_link=cannot_link,
+        rules=tuple(found["rule"]),
         soft=CheckedSoftPairs(*priced),
     )
 
 
-class _Constraints:
-    """Constraints of lines on the points of an instance, as far as they are read.
+def _constraint(fields: list[str], stated: StatedInstance) -> tuple[str, Any]:
+    """Return what the fields of a line say; `ValueError` if they say nothing.
 
-    links : must-links and cannot-links, some at a time, by their keywords
-    soft : soft pairs, and their weights, by their keywords
+    Pairs (p, 2) with the word of their kind; a soft pair with its weight; a rule with "rule".
     """
-
-    def __init__(self, stated: StatedInstance) -> None:
-        self._stated = stated
-        self.links: dict[str, list[Pairs]] = {"ML": [], "CL": []}
-        self.soft: dict[str, list[tuple[Pairs, float]]] = {"SML": [], "SCL": []}
-        self.rules: list[Rule] = []
-
-    def read(self, fields: list[str]) -> None:
-        """Add what a line says; `ValueError` if it is none."""
-        n, none = self._stated.n, pairs_of()
-        match fields:
-            case [("ML" | "CL") as kind, i, j]:
-                self.links[kind].append(self._pairs([i, j]))
-            case [i, j, ("1" | "-1") as sign]:
-                self.links["ML" if sign == "1" else "CL"].append(self._pairs([i, j]))
-            case ["SML" | "SCL" as kind, i, j, *stated] if len(stated) <= 1:
-                pair, weight = self._pairs([i, j]), float(stated[0] if stated else "1")
-                if _checked(weight, 0.0, np.inf) == np.inf:
-                    self.links[kind[1:]].append(pair)
-                elif weight:
-                    self.soft[kind].append((np.sort(pair), weight))
-            case ["GAMMA" | "DELTA" as kind, distance]:
-                is_near, limit = kind == "DELTA", _checked(float(distance), 0.0, _LARGEST)
-                found = _pairs_at(self._stated.points, limit, is_near)
-                self.links["ML" if is_near else "CL"].append(found)
-            case ["MINSIZE", least]:
-                self.rules.append(StatedMeasure(_whole(least)))
-            case ["SIZES", _, *_]:
-                ranges = [[_whole(end) for end in size.split("-")] for size in fields[1:]]
-                if max(map(len, ranges)) > 2:
-                    raise ValueError
-                listed = tuple(sorted((ends[0], ends[-1]) for ends in ranges))
-                self.rules.append(StatedMeasure(listed=listed))
-            case ["MINWEIGHT" | "MAXWEIGHT" as kind, limit]:
-                weight = _checked(float(limit), 5e-324, _LARGEST)
-                rule = weight_rule(kind == "MINWEIGHT", weight, self._stated.weights, n)
-                self.rules.append(rule)
-            case ["MAXSIZE", most] if _whole(most):
-                self._limit(most, np.ones(n, np.int64), none)
-            case ["OVERLAP" | "DIFFERENCE" as kind, most, _, *_]:
-                weights = np.zeros(n, np.int64)
-                weights[self._points(fields[2:])] = 1
-                self._limit(most, weights if kind == "OVERLAP" else 1 - weights, none)
-            case ["SOFTCL", most, _, *_]:
-                pairs = np.unique(np.sort(self._pairs(fields[2:]), axis=1), axis=0)
-                self._limit(most, np.zeros(n, np.int64), pairs)
-            case _:
+    n, none = stated.n, pairs_of()
+    match fields:
+        case [("ML" | "CL") as kind, i, j]:
+            return kind, _pairs([i, j], n)
+        case [i, j, ("1" | "-1") as sign]:
+            return "ML" if sign == "1" else "CL", _pairs([i, j], n)
+        case ["SML" | "SCL" as kind, i, j, *weights] if len(weights) <= 1:
+            pair, weight = _pairs([i, j], n), float(weights[0] if weights else "1")
+            if _checked(weight, 0.0, np.inf) == np.inf:
+                return kind[1:], pair
+            return kind if weight else "nothing", (np.sort(pair), weight)
+        case ["GAMMA" | "DELTA" as kind, distance]:
+            is_near, limit = kind == "DELTA", _checked(float(distance), 0.0, _LARGEST)
+            return "ML" if is_near else "CL", _pairs_at(stated.points, limit, is_near)
+        case ["MINSIZE", least]:
+            return "rule", StatedMeasure(_whole(least))
+        case ["SIZES", _, *_]:
+            ranges = [[_whole(end) for end in size.split("-")] for size in fields[1:]]
+            if max(map(len, ranges)) > 2:
                 raise ValueError
+            listed = sorted((ends[0], ends[-1]) for ends in ranges)
+            return "rule", StatedMeasure(listed=tuple(listed))
+        case ["MINWEIGHT" | "MAXWEIGHT" as kind, limit]:
+            weight = _checked(float(limit), 5e-324, _LARGEST)
+            return "rule", weight_rule(kind == "MINWEIGHT", weight, stated.weights, n)
+        case ["MAXSIZE", most] if _whole(most):
+            return "rule", _limit(most, np.ones(n, np.int64), none)
+        case ["OVERLAP" | "DIFFERENCE" as kind, most, _, *_]:
+            inside = np.zeros(n, np.int64)
+            inside[_points(fields[2:], n)] = 1
+            return "rule", _limit(most, inside if kind == "OVERLAP" else 1 - inside, none)
+        case ["SOFTCL", most, _, *_]:
+            pairs = np.unique(np.sort(_pairs(fields[2:], n), axis=1), axis=0)
+            return "rule", _limit(most, np.zeros(n, np.int64), pairs)
+    raise ValueError
 
-    def _limit(self, most: str, weights: NDArray[np.int64], pairs: Pairs) -> None:
-        self.rules.append(Limit(weights, pairs, min(_whole(most), LARGEST_SUM)))
 
-    def _points(self, fields: Sequence[str]) -> list[int]:
-        points = [_whole(point) for point in fields]
-        if max(points) >= self._stated.n:
-            raise ValueError
-        return points
+def _limit(most: str, weights: Pairs, pairs: Pairs) -> Limit:
+    return Limit(weights, pairs, min(_whole(most), LARGEST_SUM))
 
-    def _pairs(self, fields: Sequence[str]) -> Pairs:
-        pairs = np.array(self._points(fields)).reshape(-1, 2)
-        if (pairs[:, 0] == pairs[:, 1]).any():
-            raise ValueError
-        return pairs
+
+def _points(fields: Sequence[str], n: int) -> list[int]:
+    points = [_whole(point) for point in fields]
+    if max(points) >= n:
+        raise ValueError
+    return points
+
+
+def _pairs(fields: Sequence[str], n: int) -> Pairs:
+    pairs = np.array(_points(fields, n)).reshape(-1, 2)
+    if (pairs[:, 0] == pairs[:, 1]).any():
+        raise ValueError
+    return pairs
 
 
 def _whole(text: str) -> int:

@@ -198,7 +198,7 @@ def _kinds(members: Marks, rules: Rules, k: int) -> tuple[Indices, Indices]:
 
 @dataclass(frozen=True, eq=False)
 class _PartitionNode:
-    """Node of the search: clusters chosen, their cost, and what they spend of the limit.
+    """Node of the search: clusters chosen, and what they spend of the limit.
 
     candidates : (c,) those that hold none of their blocks
     open : (m,) the blocks that they do not hold
@@ -210,7 +210,6 @@ class _PartitionNode:
     open: Marks
     wanted: Indices
     spent: int
-    paid: int
     chosen: tuple[int, ...]
 
 
@@ -239,7 +238,7 @@ class _PartitionSearch:
 
     def run(self, wanted: Indices, max_nodes: int, at_step: AtStep) -> None:
         t, m = self._members.shape
-        stack = [_PartitionNode(np.arange(t), np.ones(m, bool), wanted, 0, 0, ())]
+        stack = [_PartitionNode(np.arange(t), np.ones(m, bool), wanted, 0, ())]
         while stack:
             at_step()
             max_nodes -= 1
@@ -250,7 +249,8 @@ class _PartitionSearch:
     def _children(self, node: _PartitionNode) -> list[_PartitionNode]:
         if not node.open.any() or not node.wanted.any():
             is_partition = not node.open.any() and not node.wanted.any()
-            if node.paid < self._limit and is_partition and self._keeps_ranges(node.chosen):
+            paid = sum(self._costs[list(node.chosen)].tolist())
+            if paid < self._limit and is_partition and self._keeps_ranges(node.chosen):
                 raise Rejected("a partition of the blocks costs less than is stated")
             return []
         left = self._remaining_clusters(node)
@@ -266,7 +266,6 @@ class _PartitionSearch:
                 node.open & ~self._members[chosen],
                 node.wanted - (np.arange(len(node.wanted)) == self._kind[chosen]),
                 node.spent + int(self._gains[chosen]),
-                node.paid + int(self._costs[chosen]),
                 (*node.chosen, int(chosen)),
             )
             for chosen, row in zip(holders, free, strict=True)

@@ -214,18 +214,12 @@ class _ExactNode:
 
 def _down(ball: Any) -> float:
     """Return a number that is at most what a ball holds, and nearly the greatest such."""
-    value = float(ball.lower())
-    return value if ball >= value else _beyond(ball, math.nextafter(value, -math.inf))
+    value = math.nextafter(float(ball.lower()), -math.inf)
+    if not ball >= value:
+        raise Rejected("numbers too far apart to calculate with")
+    return value
 
 
 def _up(ball: Any) -> float:
     """Return a number that is at least what a ball holds; 0 exactly if it holds 0 alone."""
-    value = float(ball.upper())
-    return value if ball <= value else -_beyond(-ball, -math.nextafter(value, math.inf))
-
-
-def _beyond(ball: Any, value: float) -> float:
-    """Return a number if a ball holds no less, as it does but where it is no number."""
-    if not ball >= value:
-        raise Rejected("numbers too far apart to calculate with")
-    return value
+    return 0.0 if ball == 0 else -_down(-ball)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import pickle
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,21 +72,6 @@ class ProofCounts:
         self.use(*other.rules)
 
 
-class _CompressedBlocks:
-    """Compressed blocks of a branch that waits: in a deep tree, many do."""
-
-    def __init__(self, blocks: Blocks) -> None:
-        self._k, self._m, self._rules = blocks.k, blocks.m, blocks.rules
-        self._block_of = blocks.block_of.astype(np.int32)
-        self._adjacency = zlib.compress(np.packbits(blocks.adjacency).tobytes(), 1)
-
-    def blocks(self) -> Blocks:
-        bits = np.frombuffer(zlib.decompress(self._adjacency), np.uint8)
-        adjacency = np.unpackbits(bits, count=self._m**2).view(np.bool_)
-        square = adjacency.reshape(self._m, self._m)
-        return Blocks(self._k, self._block_of.astype(np.intp), square, self._rules)
-
-
 def proof_of(certificate: Certificate, lines: range, root: Blocks, judge: Judge) -> ProofTree:
     """Check the steps of some lines, which prove a bound of the root.
 
@@ -111,7 +97,8 @@ class ProofTree:
         self.counts = ProofCounts(trees=1)
         self._judge, self._n, self._root = judge, len(root.block_of), root
         self._blocks: Blocks | None = root  # of the node under way; None after the last one
-        self._waiting: list[tuple[_CompressedBlocks, NDArray[np.int64]]] = []
+        # Branches that wait, in a deep tree many: what tells their blocks from those of the root.
+        self._waiting: list[tuple[bytes, NDArray[np.int64]]] = []
         # Step by step: bounds, fixed pairs, and ends, with their numbers.
         self._stated: list[tuple[str, float]] = []
 
@@ -159,7 +146,8 @@ class ProofTree:
                 if not blocks.are_undecided(i, j):
                     raise Rejected(f"splits points {i} and {j}, which are linked already")
                 pair = np.array([[i, j]])
-                self._waiting.append((_CompressedBlocks(blocks), pair))
+                kept = pickle.dumps((blocks.k, blocks.block_of, blocks.adjacency))
+                self._waiting.append((zlib.compress(kept, 1), pair))
                 self._stated.append(("split", 0.0))
                 self._blocks = blocks.linked(pair)
                 counts.splits += 1
@@ -180,7 +168,8 @@ class ProofTree:
         self._blocks = None
         if self._waiting:
             kept, pair = self._waiting.pop()
-            self._blocks = kept.blocks().separated(pair)
+            k, block_of, adjacency = pickle.loads(zlib.decompress(kept))
+            self._blocks = Blocks(k, block_of, adjacency, self._root.rules).separated(pair)
 
     def _with_equal_linked(self, arrays: Archive, blocks: Blocks) -> Blocks:
         if self._stated or blocks is not self._root:

@@ -59,7 +59,10 @@ def reduced_profits(
     for limit in limits(rules):
         room = limit.most - limit.spent(chosen)
         weight = np.where(still, limit.added(chosen), 0.0)
-        rate = _rates(values, weight, room)
+        # Of blocks that are worth it, the first that does not fit in.
+        gains = np.where(values < 0.0, weight, 0.0)
+        found, is_over = _where_filled(values, gains, room + 1.0)
+        rate = np.where(is_over, np.maximum(-found, 0.0), 0.0)
         if rate.any():
             taken = rate[:, None] * weight
             left, values = left - taken, values + taken
@@ -67,25 +70,16 @@ def reduced_profits(
     return left, paid
 
 
-def _rates(values: Reals, weight: Reals, room: Reals) -> Reals:
-    """Return u >= 0 (s,) at which the blocks of values + u weight < 0 about fill the room.
+def _where_filled(values: Reals, amounts: Reals, wanted: Reals) -> tuple[Reals, Marks]:
+    """Return a ratio (s,) of value to amount, and whether all blocks have the amount wanted.
 
-    It is the ratio of the first block that does not fit in, the best ones first.
+    It is the ratio of the block with which those of the least ratios have that amount.
+
+    values, amounts : (s, c); blocks of the amount 0 do not count
+    wanted : (s,)
     """
-    gains = (weight > 0.0) & (values < 0.0)
-    ratio = np.zeros_like(values)
-    np.divide(values, weight, out=ratio, where=gains)
-    found, is_over = _where_filled(ratio, weight * gains, room + 1.0)
-    return np.where(is_over, -found, 0.0)
-
-
-def _where_filled(ratio: Reals, amounts: Reals, wanted: Reals) -> tuple[Reals, Marks]:
-    """Return the ratio (s,) of the block with which the first ones have the amount wanted (s,).
-
-    ratio, amounts : (s, c), the least ratio first; whole numbers
-
-    With it comes whether all blocks have that.
-    """
+    ratio = np.full_like(values, np.inf)
+    np.divide(values, amounts, out=ratio, where=amounts > 0.0)
     order = np.argsort(ratio, axis=1)
     enough = np.cumsum(np.take_along_axis(amounts, order, axis=1), axis=1) >= wanted[:, None]
     last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
@@ -139,7 +133,12 @@ class Whole:
         """
         added = further = np.zeros(len(chosen))
         for measure in self.measures:
-            rate, lacking = _raising_rates(measure, chosen, still, values)
+            # Of blocks that are worth it, the one with which they have what is lacking.
+            lacking = sums_of_sets(measure, chosen, still)[0] - chosen @ measure.reals
+            found, is_enough = _where_filled(values, still * measure.reals, lacking)
+            is_enough &= (lacking > 0.0) & np.isfinite(found)
+            rate = np.where(is_enough, np.maximum(found, 0.0), 0.0)
+            lacking = np.where(np.isfinite(lacking), lacking, 0.0)
             more = rate[:, None] * measure.reals
             profits, values = profits + more, np.where(still, values - more, values)
             added = added + rate * lacking
@@ -162,19 +161,3 @@ def sums_of_sets(measure: Measure, chosen: Marks, still: Marks) -> tuple[Reals, 
     low, high = np.maximum(held, measure.ranges[:, 0]), np.minimum(room, measure.ranges[:, 1])
     least = np.where(low <= high, low, np.inf).min(axis=1, initial=np.inf)
     return least, np.where(low <= high, high, -np.inf).max(axis=1, initial=-np.inf)
-
-
-def _raising_rates(
-    measure: Measure, chosen: Marks, still: Marks, values: Reals
-) -> tuple[Reals, Reals]:
-    """Return u (s,), and what sets lack to the least that they may have, (s,).
-
-    The u are those at which the blocks that are worth it have about that.
-
-    values : (s, c) about what open blocks add
-    """
-    lacking = sums_of_sets(measure, chosen, still)[0] - chosen @ measure.reals
-    ratio = np.where(still, values / measure.reals, np.inf)
-    rate, is_enough = _where_filled(ratio, np.where(still, measure.reals, 0.0), lacking)
-    rate = np.where((lacking > 0.0) & is_enough & np.isfinite(rate), rate, 0.0)
-    return np.maximum(rate, 0.0), np.where(np.isfinite(lacking), lacking, 0.0)
