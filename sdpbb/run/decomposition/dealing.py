@@ -17,8 +17,6 @@ thinning (2021).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,59 +41,30 @@ MOST_COORDINATES, FARTHEST = 12, 3.0
 
 
 def features(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float32]:
-    """Return the features (m, q) of the blocks, times their weights, less the means of clusters.
+    """Return the features (m, q) of the blocks, times their weights.
 
     The first columns are deviations from the means of clusters, in units of the largest one.
 
     labels : (m,) of the blocks, a clustering
     """
-    weights, (m, r) = contraction.weights, contraction.means.shape
-    weight = np.bincount(labels, weights).astype(np.float64)
+    means, weights, r = contraction.means, contraction.weights, contraction.means.shape[1]
+    weight = np.bincount(labels, weights)
     weight[weight == 0.0] = 1.0  # of a cluster without blocks here
-    deviations = np.empty((m, r))
-    for place in range(r):
-        deviations[:, place] = _centred(contraction.means[:, place], weights, labels, weight)
+    centres = np.array([np.bincount(labels, weights * column) / weight for column in means.T])
+    deviations = means - centres.T[labels]
     deviations /= max(deviations.max(initial=0.0), -deviations.min(initial=0.0)) or 1.0
-    n_moments = r * (r + 1) // 2 if r <= MOST_COORDINATES else 0
-    found = np.empty((m, r + 2 * N_WAVES + n_moments), np.float32)
-    found[:, :r] = weights[:, None] * deviations
-    squares = np.einsum("ij,ij->i", deviations, deviations)
-    typical = np.sqrt(np.bincount(labels, weights * squares) / weight)[labels]
-    deviations /= np.where(typical > 0.0, typical, 1.0)[:, None]
-    for place, column in enumerate(_others(deviations), r):
-        found[:, place] = weights * _centred(typical * column, weights, labels, weight)
-    return found
-
-
-def _others(scaled: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-    """Yield the columns (m,) of second moments and of waves.
-
-    scaled : (m, r) deviations from the means of clusters, in units of typical ones
-    """
-    r = scaled.shape[1]
-    rng = np.random.default_rng(0)
-    for direction in rng.normal(size=(N_WAVES, r)):
-        phase = scaled @ direction
-        yield WAVE_WEIGHT * np.cos(phase)
-        yield WAVE_WEIGHT * np.sin(phase)
-    if r > MOST_COORDINATES:
-        return
-    length = np.sqrt((scaled**2).sum(axis=1))
-    near = scaled * np.minimum(1.0, FARTHEST / np.maximum(length, FARTHEST))[:, None]
-    for a in range(r):
-        for b in range(a, r):
-            yield MOMENT_WEIGHT * near[:, a] * near[:, b]
-
-
-def _centred(
-    column: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    labels: NDArray[np.intp],
-    weight: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return a feature (m,) less its mean in each cluster."""
-    means = np.bincount(labels, weights * column, len(weight)) / weight
-    return np.asarray(column - means[labels])
+    length = np.sqrt(np.einsum("ij,ij->i", deviations, deviations))
+    typical = np.sqrt(np.bincount(labels, weights * length**2) / weight)[labels]
+    scaled = np.where(typical > 0.0, typical, 1.0)
+    length, near = length / scaled, (deviations / scaled[:, None]).astype(np.float32)
+    phases = near @ np.random.default_rng(0).normal(size=(N_WAVES, r)).astype(np.float32).T
+    columns = [WAVE_WEIGHT * np.cos(phases), WAVE_WEIGHT * np.sin(phases)]
+    if r <= MOST_COORDINATES:
+        near *= np.minimum(1.0, FARTHEST / np.maximum(length, FARTHEST))[:, None]
+        i, j = np.triu_indices(r)
+        columns.append(MOMENT_WEIGHT * near[:, i] * near[:, j])
+    found = np.hstack([deviations, *(typical[:, None] * column for column in columns)])
+    return np.asarray(weights[:, None] * found, dtype=np.float32)
 
 
 @njit(cache=True, nogil=True)
