@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.backends.simplex import Basis, optimal_vertex
+from sdpbb.runtime.backends.highs import Basis, optimal_vertex
 
 # Of the linear programme, whose costs are at most LARGEST: its tolerances are absolute. What is
 # missing of a row, or too much, costs more than any partition; prices are at most as high.
