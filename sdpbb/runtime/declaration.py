@@ -299,14 +299,9 @@ class Declaration:
         return " ".join([noun, *signs, *bounds])
 
 
-def own_declarations(kind: type[Parameters]) -> dict[str, Declaration]:
-    """Return the declarations of a class by name, in order, without those inside its components."""
-    key: Any = kind  # a class is hashable, which mypy does not see of type[...]
-    return _own_declarations(key)
-
-
 @functools.cache
-def _own_declarations(kind: type[Parameters]) -> dict[str, Declaration]:
+def own_declarations(kind: Any) -> dict[str, Declaration]:
+    """Return the declarations of a class by name, in order, without those inside its components."""
     types = get_type_hints(kind)
     return {
         field.name: Declaration(
