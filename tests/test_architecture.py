@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import sdpbb
-
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LINES = PICTURE.split("<!-- the tests read these lines -->")[1].split("\n\n")[1].splitlines()
@@ -64,13 +62,6 @@ def test_every_file_says_what_it_is_in_one_line():
         module for module, text in first.items() if not re.match(r".+[.:?]\n?$", text or "", re.M)
     ]
     assert not bad
-
-
-def test_type_checkers_see_the_public_names_in_their_modules():
-    nodes = ast.walk(ast.parse((ROOT / "sdpbb" / "__init__.py").read_text("utf-8")))
-    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-    seen = {alias.name: node.module for node in imports for alias in node.names if alias.asname}
-    assert seen == sdpbb._MODULES
 
 
 def test_every_room_is_in_the_picture():
