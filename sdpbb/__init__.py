@@ -12,6 +12,7 @@ import, which neither a help text nor an error message should wait for.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 
 from sdpbb.runtime.version import installed_version
@@ -86,43 +87,10 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("checker", "constraint_sets", "datasets")
 """Public packages within this one, imported when they are first used."""
-_NAMES = {
-    "heuristics.result": "HeuristicResult",
-    "sdpbb.app.estimator": "ExactConstrainedKMeans",
-    "sdpbb.bounds.sdp.model": "RelaxationModel relaxation",
-    "sdpbb.checker.kernel.verdict": "CertificateVerdict",
-    "sdpbb.errors": (
-        "ArchiveError BackendFailure BackendUnavailable CertificateError FileInUse "
-        "InstanceError InstanceWarning ParameterError SdpbbError"
-    ),
-    "sdpbb.plots.pages": "write_html_report",
-    "sdpbb.problem": (
-        "AllOf AnyOf ClusterConstraint Instance MaximumDiameter MaximumOverlap "
-        "MaximumSize MinimumDifference Partition SoftCannotLinks"
-    ),
-    "sdpbb.problem.formats": "read_instance",
-    "sdpbb.problem.partition": "Violation",
-    "sdpbb.problem.statements": "Conflict Statement stated_constraints",
-    "sdpbb.questions.batch.batch": "BatchParameters run_batch",
-    "sdpbb.questions.batch.outcome": "BatchResult",
-    "sdpbb.questions.certainty": "CertaintyReport certainty",
-    "sdpbb.questions.check": "ConstraintReport check_constraints",
-    "sdpbb.questions.gap": "GapReport LabelVerdict optimality_gap",
-    "sdpbb.questions.price": "Price PriceReport constraint_prices",
-    "sdpbb.questions.suggest": "Query QueryReport suggest_queries",
-    "sdpbb.questions.sweep": "SweepEntry SweepReport sweep",
-    "sdpbb.run.explanation": "explain_infeasibility",
-    "sdpbb.run.heuristic": "heuristic",
-    "sdpbb.run.parameters": "SolverParameters",
-    "sdpbb.run.report": "ProgressTable",
-    "sdpbb.run.solver": "resume solve",
-    "sdpbb.run.verification": "verify_certificate",
-    "sdpbb.runtime.interruption": "Interrupted",
-    "sdpbb.search.result": "Result SolutionStatus Termination",
-    "sdpbb.search.trace": "Trace",
-}
-"""Public names by module, as type checkers see them above."""
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+with open(__file__, encoding="utf-8") as _source:
+    _IMPORTS = re.findall(r"^    from (\S+) import \w+ as (\w+)$", _source.read(), re.MULTILINE)
+_MODULES = {name: module for module, name in _IMPORTS}
+"""Modules of the public names, as the imports above state them."""
 
 __all__ = [*sorted(_MODULES), "__version__"]
 

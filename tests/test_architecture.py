@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import sdpbb
-
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LINES = PICTURE.split("<!-- the tests read these lines -->")[1].split("\n\n")[1].splitlines()
@@ -107,13 +105,6 @@ def test_first_lines_name_the_thing():
             if is_told and not is_right(node, text):
                 wrong.append(f"{place} {name}: {text.splitlines()[0]}")
     assert not wrong, "\n".join(wrong)
-
-
-def test_type_checkers_see_the_public_names_in_their_modules():
-    nodes = ast.walk(ast.parse((ROOT / "sdpbb" / "__init__.py").read_text("utf-8")))
-    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-    seen = {alias.name: node.module for node in imports for alias in node.names if alias.asname}
-    assert seen == sdpbb._MODULES
 
 
 def test_no_module_states_the_version():

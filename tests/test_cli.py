@@ -76,15 +76,6 @@ def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypa
     assert err.count("\n") == 1
 
 
-def test_what_is_no_address_of_a_cluster_is_a_usage_error(run, data):
-    pytest.importorskip("distributed")
-    assert run("solve", data, "--dask", "x") == (
-        ExitCode.USAGE,
-        "",
-        "error: --dask 'x': expected the address of a Dask scheduler, such as tcp://host:8786\n",
-    )
-
-
 @pytest.mark.parametrize("kind", [BackendFailure, BackendUnavailable])
 def test_a_backend_that_fails(run, engine, data, kind):
     engine.error = kind("no worker\ncan be had")

@@ -65,7 +65,7 @@ class Sample(Parameters):
         ({"nodes": 0}, "nodes = 0: expected an integer >= 1, or None"),
         (
             {"nodes": 2**63},
-            f"nodes = {2**63}: expected an integer below 2^63 in absolute value, or None",
+            f"nodes = {2**63}: expected an integer below 2^63 in absolute value",
         ),
         ({"flag": 1}, "flag = 1: expected True or False"),
         ({"flag": None}, "flag = None: expected True or False"),

@@ -4,10 +4,9 @@ import json
 import numpy as np
 import pytest
 
-from sdpbb.app import doctor
-from sdpbb.app.cli import ExitCode
-from sdpbb.app.doctor import Fact, installation_facts, self_test
-from sdpbb.run import kernels
+from sdpbb.app.cli import ExitCode, doctor
+from sdpbb.app.cli.doctor import Fact, installation_facts, self_test
+from sdpbb.run import kernels, solver
 from sdpbb.runtime.version import installed_version
 
 
@@ -27,7 +26,7 @@ def test_facts_of_this_installation():
 
 def test_what_is_missing_is_told(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda name: None if name == "scs" else "1.0")
-    monkeypatch.setattr(doctor, "free_mebibytes", lambda: 100.0)
+    monkeypatch.setattr("sdpbb.runtime.executors.memory.free_mebibytes", lambda: 100.0)
     found = named(installation_facts())
     assert found["scs"].problem == "scs is not installed; pip install scs"
     assert found["numpy"].problem == ""
@@ -41,14 +40,14 @@ def test_the_self_test_passes():
 
 
 def test_a_wrong_answer_is_a_problem(monkeypatch):
-    solve, costs = doctor.solve, itertools.count(1.0)
+    solve, costs = solver.solve, itertools.count(1.0)
 
     def wrong(instance, parameters, **named):
         found = solve(instance, parameters, **named)
         object.__setattr__(found, "objective", next(costs))
         return found
 
-    monkeypatch.setattr(doctor, "solve", wrong)
+    monkeypatch.setattr(solver, "solve", wrong)
     assert next(self_test()).problem == "found 1.0 and 2.0, expected the same"
 
 
@@ -56,7 +55,7 @@ def test_what_a_check_raises_is_a_problem(monkeypatch):
     def fail(*_arguments, **_named):
         raise OSError("no\nroom")
 
-    monkeypatch.setattr(doctor, "solve", fail)
+    monkeypatch.setattr(solver, "solve", fail)
     assert [check.problem for check in self_test()] == ["OSError: no room"] * 2
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sdpbb.runtime.startup import lean_imports
+from sdpbb.runtime.interruption import lean_imports
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCE = ["instances/iris.txt", "--constraints", "instances/iris_ml_38_cl_38.txt"]

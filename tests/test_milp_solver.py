@@ -8,7 +8,7 @@ import pytest
 import sdpbb
 from sdpbb.app.cli import ExitCode
 from sdpbb.run.parameters import DecompositionParameters, SearchParameters
-from sdpbb.runtime.backends.milp import integer_solver, solve_binary_programme, using_integer_solver
+from sdpbb.runtime.backends.milp import NAMED, solve_binary_programme, using_integer_solver
 from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
 from sdpbb.search import evaluate
 from tests.backends.test_milp import programme
@@ -27,11 +27,10 @@ def test_a_block_names_the_solver_of_programmes_that_name_none(monkeypatch):
         with using_integer_solver("auto"):  # as outside
             solve_binary_programme(one)
         solve_binary_programme(one, "highs")
-        solve_binary_programme(one, integer_solver("highs"))
         with using_integer_solver("highs"):
-            assert integer_solver("gurobi") == "highs"
-    assert asked == [one, one]
-    assert integer_solver("auto") == "auto"
+            solve_binary_programme(one)
+    assert asked == [one]
+    assert NAMED.get() == "auto"
 
 
 @pytest.mark.parametrize("bounding", ["hybrid", "decomposition"])
@@ -39,7 +38,7 @@ def test_nodes_and_subsets_are_evaluated_with_it(monkeypatch, bounding):
     seen, contracted = [], evaluate.contractions_of
 
     def recorded(node, instance):
-        seen.append((integer_solver("auto"), instance.n_points))
+        seen.append((NAMED.get(), instance.n_points))
         return contracted(node, instance)
 
     monkeypatch.setattr(evaluate, "contractions_of", recorded)
@@ -50,7 +49,7 @@ def test_nodes_and_subsets_are_evaluated_with_it(monkeypatch, bounding):
     assert {solver for solver, _ in seen} == {"highs"}
     if bounding == "decomposition":
         assert min(n for _, n in seen) < 60
-    assert integer_solver("auto") == "auto"
+    assert NAMED.get() == "auto"
 
 
 def test_one_that_is_not_installed_is_told_before_anything_is_computed(run, monkeypatch, tmp_path):

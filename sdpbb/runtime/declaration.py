@@ -220,7 +220,8 @@ class Declaration:
     @property
     def expected(self) -> str:
         """The domain in words: "an integer >= 1, or None"."""
-        return self._or_none(map(self._phrase, self.kinds))
+        phrases = dict.fromkeys(map(self._phrase, self.kinds))
+        return " or ".join(phrases) + (", or None" if self.is_optional else "")
 
     def checked(self, value: Any) -> Any:
         """Return the value as its type has it.
@@ -232,37 +233,30 @@ class Declaration:
         """
         if value is None and self.is_optional:
             return None
-        problems = []
-        for kind in self.kinds:
-            plain, problem = self._read(kind, value)
-            if not problem:
-                return plain
-            problems.append(problem)
-        raise wrong(self.name, value, self._or_none(problems))
+        found = (self._read(kind, value) for kind in self.kinds)
+        plain = next((each for each in found if each is not None), None)
+        if plain is None:
+            raise wrong(self.name, value, self.expected)
+        if isinstance(plain, int) and abs(plain) > self.largest:
+            width = f"an integer below 2^{self.largest.bit_length()} in absolute value"
+            raise wrong(self.name, value, width)
+        return plain
 
-    def _or_none(self, phrases: Iterable[str]) -> str:
-        return " or ".join(dict.fromkeys(phrases)) + (", or None" if self.is_optional else "")
-
-    def _read(self, kind: Any, value: Any) -> tuple[Any, str]:
-        """Return the value as the type has it, and "" or what was expected instead of it."""
+    def _read(self, kind: Any, value: Any) -> Any:
+        """Return the value as the type has it; None if it is not of its domain."""
         if kind is int or kind is float:
             number = as_integer(value) if kind is int else as_number(value)
-            if number is None or not self._holds(number):
-                return value, self._phrase(kind)
-            is_wide = kind is int and abs(number) > self.largest
-            width = f"an integer below 2^{self.largest.bit_length()} in absolute value"
-            return number, width if is_wide else ""
+            return number if number is not None and self._holds(number) else None
         if get_origin(kind) is tuple:
             items = value.tolist() if isinstance(value, np.ndarray) else value
-            if not isinstance(items, (tuple, list)):
-                return value, self._phrase(kind)
-            value, is_right = tuple(items), all(isinstance(item, str) for item in items)
-        elif get_origin(kind) is Literal:
+            is_right = isinstance(items, (tuple, list)) and all(isinstance(x, str) for x in items)
+            return tuple(items) if is_right else None
+        if get_origin(kind) is Literal:
             is_right = isinstance(value, str) and value in get_args(kind)
         else:
             value = bool(value) if kind is bool and isinstance(value, np.bool_) else value
             is_right = isinstance(value, _class_of(kind)) and not (kind is str and not value)
-        return value, "" if is_right else self._phrase(kind)
+        return value if is_right else None
 
     def _holds(self, number: float) -> bool:
         return (

@@ -1,4 +1,4 @@
-"""Signal handling: the first Ctrl-C or SIGTERM ends a run cleanly, the second at once.
+"""Start of a process, and its signals: the first Ctrl-C or SIGTERM ends a run, the second at once.
 
 Light: a command imports it first.
 """
@@ -6,6 +6,7 @@ Light: a command imports it first.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 
@@ -34,6 +35,23 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, result: Any = None) -> None:
         super().__init__(message)
         self.result = result
+
+
+@contextlib.contextmanager
+def lean_imports() -> Iterator[None]:
+    """Context manager for the imports of a process of this project's own.
+
+    Garbage is collected after the block: modules leave none, and looking for it takes a quarter of
+    the time of all imports. Objects that are there by then are not looked at later either.
+    """
+    is_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if is_collecting:
+            gc.enable()
 
 
 def leave_on_signal() -> None:

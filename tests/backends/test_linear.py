@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csc_array, csr_array
 
-from sdpbb.runtime.backends.highs import LinearModel
+from sdpbb.runtime.backends.highs import Basis, LinearModel, optimal_vertex
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
-from sdpbb.runtime.backends.simplex import Basis, optimal_vertex
 from tests.examples import examples
 
 SIMPLEX = ("primal", "dual")

@@ -5,20 +5,31 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import warnings
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from heuristics.method import Heuristic, Soft
+from heuristics.registry import METHODS
+from heuristics.result import SearchResult, Stop
 from sdpbb.app.cli import ExitCode
 from sdpbb.app.cli.app import COMMANDS
+from sdpbb.app.cli.files import reading_files
+from sdpbb.app.cli.options import EngineOptions
 from sdpbb.constraint_sets import Drawing
-from sdpbb.problem import Instance
+from sdpbb.errors import InstanceWarning, ParameterError
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
 from sdpbb.questions import check
 from sdpbb.run.explanation import Diagnosis
+from sdpbb.runtime.declaration import parameter
 from tests.checker.building import built
 from tests.checker.parts import Parts
 from tests.commands.test_transcripts import FILES
@@ -26,6 +37,8 @@ from tests.problem.test_messages import CASES, file
 
 ROOT = Path(__file__).parents[2]
 LABELS = np.repeat([0, 1, 2], 10)
+FOUND = np.array([0, 1, 1, 1])
+PROOF = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
 
 
 @pytest.fixture
@@ -209,3 +222,126 @@ def test_ctrl_c_writes_what_is_known(run, folder, monkeypatch, line, run_of, tol
     assert told in out
     values = json.loads(Path("out.json").read_text())
     assert values["interrupted"] if "interrupted" in values else 0 < values["gap"] <= 1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fake(Heuristic):
+    """Comes to what it is told."""
+
+    name = "fake"
+    soft = Soft.WEIGHED
+    found: ClassVar[SearchResult | Infeasibility | Exception]
+
+    size: int = parameter(1)
+
+    def search(self, instance, rng, clock):
+        if not instance.name:  # the kernels are prepared
+            return SearchResult(np.zeros(instance.n_points, np.intp), Stop.CONVERGED, 1)
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    monkeypatch.setitem(METHODS, "fake", Fake)
+    monkeypatch.setattr(Fake, "found", SearchResult(FOUND, Stop.CONVERGED, 7), raising=False)
+    return Fake
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (SearchResult(FOUND, Stop.CONVERGED, 1), ExitCode.FOUND),
+        (SearchResult(FOUND, Stop.TIME_LIMIT, 1), ExitCode.FOUND),
+        (SearchResult(FOUND, Stop.INTERRUPTED, 1), ExitCode.INTERRUPTED),
+        (SearchResult(None, Stop.INTERRUPTED, 1), ExitCode.INTERRUPTED),
+        (SearchResult(None, Stop.TIME_LIMIT, 1), ExitCode.LIMIT_WITHOUT_CLUSTERING),
+        (SearchResult(None, Stop.DEAD_END, 1), ExitCode.LIMIT_WITHOUT_CLUSTERING),
+        (PROOF, ExitCode.INFEASIBLE),
+    ],
+)
+def test_the_exit_status_says_what_came_of_it(run, fake, folder, found, code):
+    fake.found = found
+    status, out, err = run("heuristic", "fake", "points.txt")
+    assert (status, err) == (code, "")
+    assert "\nStatus  " in out
+
+
+def test_a_method_at_work_is_told_now_and_then(run, fake, folder, monkeypatch):
+    def search(self, instance, rng, clock):
+        time.sleep(0.2)
+        assert not clock.is_over
+        return self.found
+
+    monkeypatch.setattr("sdpbb.app.cli.files.INTERVAL", 0.02)
+    monkeypatch.setattr(fake, "search", search)
+    _, out, _ = run("heuristic", "fake", "points.txt")
+    assert "\nWorking         0 s\n" in out
+    _, out, _ = run("heuristic", "fake", "points.txt", "--quiet")
+    assert "Working" not in out
+
+
+def test_empty_clusters_are_told(run, fake, folder):
+    _, out, _ = run("heuristic", "fake", "points.txt", "-k", 3)
+    assert "Violated        1 empty cluster\n" in out
+
+
+def test_a_parameter_that_does_not_fit_the_data_is_told_as_the_option(run, fake, folder):
+    fake.found = ParameterError("size = 9: expected at most n = 4")
+    status, _, err = run("heuristic", "fake", "points.txt", "-o", "size=9")
+    message = "error: --option size=9: expected at most n = 4\n"
+    assert (status, err) == (ExitCode.USAGE, message)
+
+
+def test_ctrl_c_ends_a_heuristic(run, fake, folder, monkeypatch):
+    def search(self, instance, rng, clock):
+        if instance.name:  # the kernels are prepared
+            os.kill(os.getpid(), signal.SIGINT)
+        stop = clock.reason if clock.is_over else Stop.CONVERGED
+        return SearchResult(np.arange(instance.n_points) % instance.k, stop, 1)
+
+    monkeypatch.setattr(fake, "search", search)
+    outputs = ["--json", "out.json", "--labels", "found.txt"]
+    assert run("heuristic", "fake", "points.txt", *outputs, "--quiet")[0] == ExitCode.INTERRUPTED
+    assert json.loads(Path("out.json").read_text())["stop"] == "interrupted"
+    assert Path("found.txt").read_text() == "0\n1\n0\n1\n"
+
+
+def test_a_warning_is_a_line_on_standard_error(run, folder):
+    Path("none.txt").write_text("# none\n")
+    _, out, err = run("check", "points.txt", "--constraints", "none.txt", "--quiet")
+    told = "warning: none.txt: has no constraints; is it the right file?\n"
+    assert (out, err) == ("", told)
+
+
+def test_other_warnings_stay_warnings():
+    with pytest.warns(UserWarning, match="^of another kind$") as caught, reading_files():
+        warnings.warn("of another kind", UserWarning, stacklevel=1)
+    assert not any(issubclass(warning.category, InstanceWarning) for warning in caught)
+
+
+@pytest.mark.parametrize("command", ["solve", "heuristic pccc", "check", "suggest", "gap"])
+def test_quiet_commands_tell_no_notes_but_warnings(run, folder, command):
+    Path("rows.csv").write_text("id,x,y\na,0,100\nb,4,\nc,9,50\nd,10,60\n")
+    Path("lines.txt").write_text("ML 1 2\nML 2 1\nCL 1 3\n")
+    reading = "-k 2 --constraints lines.txt --drop id --standardize --missing mean"
+    arguments = [*command.split(), "rows.csv", *reading.split()]
+    if command == "gap":
+        arguments.insert(2, "best.txt")
+    err = run(*arguments)[2]
+    assert "note: columns are standardized" in err
+    assert "note: " in err.replace("note: columns", "")
+    quiet = run(*arguments, "--quiet")[2]
+    assert quiet == "".join(line for line in err.splitlines(True) if line.startswith("warning: "))
+
+
+def test_all_cores_are_used_unless_something_else_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("sdpbb.app.cli.options.usable_cores", lambda: 7)
+    path = tmp_path / "parameters.toml"
+    path.write_text("gap = 0.5\n")
+    assert EngineOptions(file=str(path)).parameters().workers == 7
+    assert EngineOptions(workers=2).parameters().workers == 2
+    path.write_text("dask = 'tcp://host:1'\n")
+    assert EngineOptions(file=str(path)).parameters().workers == 1
+    assert EngineOptions(file=str(path), workers=2).parameters().dask is None

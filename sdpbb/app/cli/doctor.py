@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import platform
+import re
+import sys
+import tempfile
 import textwrap
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.app import ExitCode
 from sdpbb.app.cli.files import Outputs
-from sdpbb.errors import ParameterError
+from sdpbb.errors import CertificateError, ParameterError
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.version import installed_version, requirements
 
 if TYPE_CHECKING:
-    from sdpbb.app.doctor import Fact
-    from sdpbb.run.parameters import SolverParameters
+    from sdpbb.problem import Instance
 
 # Columns of the names of facts, and of the text on a parameter.
 NAMES, WIDTH = 20, 92
 COMPILING = "  (compiling kernels, once per machine and version; up to a minute)"
+LITTLE_MEMORY = 1024.0
+"""MiB below which runs of some hundred points may have to do without the nearest bounds."""
+SECONDS = 60.0
+"""Limit of each check; they take some two seconds together."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Fact about the installation.
+
+    Attributes
+    ----------
+    group, name, value : what is known
+    problem : what is wrong with it and what would be right, in one line; "" for nothing
+    """
+
+    group: str
+    name: str
+    value: str
+    problem: str = ""
 
 
 def doctor(
@@ -43,7 +72,6 @@ def doctor(
     each bound, and verifies a certificate. Please add the output to bug reports.
     """
     outputs.check([])
-    from sdpbb.app.doctor import installation_facts, self_test
     from sdpbb.runtime.jit import clock_stopped_by_compiler
 
     if warm:
@@ -81,6 +109,111 @@ def _told(log: Outputs, facts: Iterable[Fact]) -> list[Fact]:
     return told
 
 
+def installation_facts() -> Iterator[Fact]:
+    """Yield the facts about this installation, group by group."""
+    from sdpbb.run.kernels import can_mark, is_compiled
+
+    group = "Versions"
+    yield Fact(group, "sdpbb", f"{installed_version()} in {Path(__file__).resolve().parents[2]}")
+    yield Fact(group, "Python", f"{platform.python_version()} ({sys.executable})")
+    for requirement in requirements():
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+        found = _version(name)
+        missing = "" if found else f"{name} is not installed; pip install {name}"
+        yield Fact(group, name, found or "-", missing)
+    yield from _machine()
+    group = "Compiled kernels"
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        slow = "NUMBA_DISABLE_JIT is set: kernels run as plain Python, 100 times slower; unset it"
+        yield Fact(group, "Compiler", "off", slow)
+    place = os.environ.get("NUMBA_CACHE_DIR") or "next to the source, or in the user's cache"
+    refused = "" if can_mark() else "the folder is not writable: every process compiles again"
+    yield Fact(group, "Cache", place, refused)
+    late = "when first called, or all by sdpbb doctor --warm"
+    yield Fact(group, "Compiled", "all" if is_compiled() else late)
+
+
+def _machine() -> Iterator[Fact]:
+    import psutil
+
+    from sdpbb.runtime.executors.memory import free_mebibytes
+
+    group = "Machine"
+    yield Fact(group, "System", f"{platform.system()} {platform.release()}, {platform.machine()}")
+    yield Fact(group, "Cores", f"{options.usable_cores()} usable of {os.cpu_count()}")
+    free, total = free_mebibytes(), psutil.virtual_memory().total / 2**20
+    little = f"only {free:.0f} MiB are free; expected {LITTLE_MEMORY:.0f} or more"
+    problem = little if free < LITTLE_MEMORY else ""
+    yield Fact(group, "Memory", f"{free / 1024:.1f} GiB free of {total / 1024:.1f}", problem)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def self_test() -> Iterator[Fact]:
+    """Run the checks, and yield a fact of each: its seconds; what it raises is its problem."""
+    from sdpbb.runtime.time_left import RUN_CLOCK
+
+    checks: tuple[tuple[str, Callable[[], str]], ...] = (
+        ("same optimum by semidefinite bounds and by columns, 40 points", _agreement),
+        ("certificate of 60 points: verified, and rejected for other points", _certificate),
+    )
+    for name, check in checks:
+        started = RUN_CLOCK()
+        try:
+            problem = check()
+        except Exception as error:  # whatever an installation may lack
+            problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        yield Fact("Self-test", name, f"{RUN_CLOCK() - started:.1f} s", problem)
+
+
+def _instance(n: int, k: int) -> Instance:
+    import numpy as np
+
+    from sdpbb.problem import Instance
+
+    rng = np.random.default_rng(n)
+    points = rng.normal(size=(n, 2)) + 10.0 * rng.integers(0, k, n)[:, None]
+    return Instance(points, k, np.array([(0, 1)]), np.array([(0, 2), (3, 4)]))
+
+
+def _agreement() -> str:
+    from sdpbb.run.solver import solve
+
+    costs = []
+    for bounding in ("sdp", "colgen"):
+        parameters = SolverParameters(gap=1e-6, bounding=bounding, time_limit=SECONDS)
+        found = solve(_instance(40, 4), parameters)
+        if found.status.value != "optimal":
+            return f"bounding {bounding}: {found.status.value}, expected optimal"
+        costs.append(found.objective or 0.0)
+    if abs(costs[0] - costs[1]) > 1e-6 * costs[1]:
+        return f"found {costs[0]} and {costs[1]}, expected the same"
+    return ""
+
+
+def _certificate() -> str:
+    from sdpbb.run.solver import solve
+    from sdpbb.run.verification import verify_certificate
+
+    instance, other = _instance(60, 3), _instance(61, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "self-test.cert")
+        solve(instance, SolverParameters(time_limit=SECONDS), certificate=path)
+        status = verify_certificate(path, instance).status
+        if status != "optimal":
+            return f"verified as {status}, expected optimal"
+        try:
+            verify_certificate(path, other)
+        except CertificateError:
+            return ""
+    return "verified for other points as well"
+
+
 def parameters(
     prefix: Annotated[
         str,
@@ -97,10 +230,7 @@ def parameters(
     ] = False,
 ) -> ExitCode:
     """Print all parameters of the engine: value, default, domain, meaning and reason."""
-    from sdpbb.app.cli.options import read_parameters
-    from sdpbb.run.parameters import SolverParameters
-
-    values = SolverParameters() if file is None else read_parameters(file)[0]
+    values = SolverParameters() if file is None else options.read_parameters(file)[0]
     if toml and prefix:
         raise ParameterError(f"--toml prints all parameters; expected no PREFIX ({prefix})")
     text = values.to_toml() if toml else "\n".join(_lines(values, prefix))

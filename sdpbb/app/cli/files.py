@@ -18,9 +18,8 @@ from sdpbb.app.cli.app import ExitCode, ForgivingStream, discard, fail, of_optio
 from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, ParameterError
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.files import new_file_problem, output_problem, shown_path, write_atomically
-from sdpbb.runtime.interruption import finish_on_signal
+from sdpbb.runtime.interruption import finish_on_signal, lean_imports
 from sdpbb.runtime.reading import Reading
-from sdpbb.runtime.startup import lean_imports
 from sdpbb.runtime.values import json_text
 from sdpbb.runtime.version import installed_version
 

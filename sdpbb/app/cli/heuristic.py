@@ -123,7 +123,7 @@ def _parameters(method: str, given: list[str], time_limit: float | None) -> dict
 
 
 def _plain(text: str) -> Any:
-    """Return the value of a text in TOML; None for none, and the text itself for others."""
+    """Return the value of a text in TOML; other texts are returned as they are."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except ValueError:

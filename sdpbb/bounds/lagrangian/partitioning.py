@@ -14,7 +14,7 @@ from sdpbb.bounds.lagrangian.columns import Columns, Membership
 from sdpbb.bounds.lagrangian.exact_cover import cheapest_exact_cover, violated_triples
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
-from sdpbb.runtime.backends.simplex import Basis, Vertex, optimal_vertex
+from sdpbb.runtime.backends.highs import Basis, Vertex, optimal_vertex
 
 _EPS = float(np.finfo(np.float64).eps)
 

@@ -17,7 +17,8 @@ from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, Milp
 from sdpbb.runtime.version import install_command
 
 _log = logging.getLogger(__name__)
-_named: ContextVar[IntegerSolver] = ContextVar("solver of integer programmes", default="auto")
+NAMED: ContextVar[IntegerSolver] = ContextVar("solver of integer programmes", default="auto")
+"""Solver that the block at work names."""
 
 
 @contextmanager
@@ -26,17 +27,11 @@ def using_integer_solver(solver: IntegerSolver) -> Iterator[None]:
 
     With "auto" it is as outside of the block.
     """
-    before = _named.set(_named.get() if solver == "auto" else solver)
+    before = NAMED.set(NAMED.get() if solver == "auto" else solver)
     try:
         yield
     finally:
-        _named.reset(before)
-
-
-def integer_solver(preferred: IntegerSolver) -> IntegerSolver:
-    """Return the solver that the block names, or the preferred one."""
-    named = _named.get()
-    return preferred if named == "auto" else named
+        NAMED.reset(before)
 
 
 def require_integer_solver(solver: IntegerSolver) -> None:
@@ -78,7 +73,7 @@ def solve_binary_programme(
         If the solver ends without a verdict for another reason than time, or its values violate a
         row once they are rounded to 0 and 1.
     """
-    solver = integer_solver("auto") if solver == "auto" else solver
+    solver = NAMED.get() if solver == "auto" else solver
     if solver not in get_args(IntegerSolver):
         raise ParameterError(f"solver = {solver!r}: expected 'auto', 'highs' or 'gurobi'")
     solution = _solved(programme, solver, stop, time_limit, warm_start)

@@ -71,9 +71,9 @@ class LocalProcesses(TaskExecutor):
         self._grace = grace
         self._warm_up = pack(warm_up)
         self._threads = ThreadPoolExecutor(n_workers)
+        self._own = threading.local()  # the worker of a thread
         self._workers: list[_Worker] = []
-        self._idle: list[_Worker] = []
-        self._lock = threading.Lock()  # for both lists
+        self._lock = threading.Lock()  # for the list, and for starts
         self._is_shut_down = False
 
     @property
@@ -92,19 +92,21 @@ class LocalProcesses(TaskExecutor):
 
         task : is taken from the list, as it may be large
         """
-        worker = self._warm_worker()
-        try:
-            return value_of(worker.outcome(task.pop(), seconds))
-        finally:
-            with self._lock:
-                self._idle.append(worker)
+        worker: _Worker | None = getattr(self._own, "worker", None)
+        if worker is not None and not worker.is_alive:
+            worker.close()
+            worker = None
+        if worker is None:
+            worker = self._own.worker = self._warm_worker()
+        return value_of(worker.outcome(task.pop(), seconds))
 
     def _warm_worker(self) -> _Worker:
-        """Return an idle worker, or a new one that can work."""
+        """Start a worker for this thread, and prepare it for tasks."""
         for _ in range(STARTS):
-            worker = self._taken_worker()
-            if worker.is_warm:
-                return worker
+            with self._lock:
+                if self._is_shut_down:
+                    raise WorkerDied("was shut down")
+                self._workers.append(worker := _Worker())
             try:
                 value_of(worker.outcome(self._warm_up, math.inf))
             except WorkerDied as death:
@@ -116,20 +118,6 @@ class LocalProcesses(TaskExecutor):
                 worker.is_warm = True
                 return worker
         raise BackendFailure(f"worker processes die while they start: {reason}")
-
-    def _taken_worker(self) -> _Worker:
-        """Return an idle worker that lives, or start one."""
-        with self._lock:
-            if self._is_shut_down:
-                raise WorkerDied("was shut down")
-            while self._idle:
-                worker = self._idle.pop()
-                if worker.is_alive:
-                    return worker
-                self._workers.remove(worker)
-                worker.close()
-            self._workers.append(_Worker())
-            return self._workers[-1]
 
     def check(self) -> None:
         """Kill the workers of overdue tasks."""
@@ -154,8 +142,8 @@ class LocalProcesses(TaskExecutor):
             for worker in self._workers:
                 worker.kill()
         self._threads.shutdown(cancel_futures=True)
-        while self._workers:
-            self._workers.pop().close()
+        for worker in self._workers:
+            worker.close()
 
 
 class _Worker:
@@ -229,7 +217,7 @@ class _Worker:
         self._process.kill()
 
     def close(self) -> None:
-        """End the process, and give back its resources."""
+        """End the process, and give back its resources; can be repeated."""
         self.kill()
         with contextlib.suppress(OSError):  # of what could not be sent
             self._resources.close()

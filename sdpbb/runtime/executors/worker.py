@@ -14,8 +14,7 @@ import threading
 import traceback
 from typing import Any, BinaryIO, NoReturn
 
-from sdpbb.runtime.interruption import ignore_signals
-from sdpbb.runtime.startup import lean_imports
+from sdpbb.runtime.interruption import ignore_signals, lean_imports
 
 LOST_PARENT = 1
 """Exit status of a worker whose parent has ended."""

@@ -18,7 +18,7 @@ from sdpbb.bounds.lagrangian.masters import (
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive import stored
-from sdpbb.runtime.backends.simplex import Basis, Vertex, optimal_vertex
+from sdpbb.runtime.backends.highs import Basis, Vertex, optimal_vertex
 
 # Of rows and reduced costs, in units of the programme. 1e-10 is the smallest that HiGHS accepts.
 _TOLERANCE = 1e-9
