@@ -33,7 +33,7 @@ from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.rules import ConstraintForms, check_rows
-from sdpbb.problem.sources import Constructors, InstanceArguments, arguments_of
+from sdpbb.problem.sources import Constructors, InstanceArguments
 from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive import stored
 from sdpbb.runtime.declaration import check_keywords
@@ -349,7 +349,4 @@ def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> 
             if value is not None:
                 raise ParameterError(f"{name}: expected None, as the Instance states it")
         return given
-    table = table_in_memory(given, arguments)
-    if k is None:
-        raise InstanceError("k: expected the number of clusters of the points, k=3 say")
-    return Instance(**arguments_of(table, k, arguments))
+    return Instance.from_points(given, k, **arguments)

@@ -23,7 +23,7 @@ from sdpbb.problem.frames import in_row_order, is_frame, table_of_frame
 from sdpbb.problem.geometry import MATRICES, dense, on_the_sphere, points_of_matrix
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Scaling, dominant_column
-from sdpbb.problem.table import REMEDY, PointTable, quoted
+from sdpbb.problem.table import REMEDY, PointTable, check_no_columns, quoted
 from sdpbb.problem.textfile import first_of, is_missing_word, shown
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.reading import Reading, TableArguments
@@ -76,11 +76,7 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
         )
     if is_frame(points):
         return prepared(table_of_frame(points, reading), reading, "", weights, known_classes)
-    for argument, column in reading.chosen:
-        raise InstanceError(
-            f"{argument} = {shown(column)}: an array has no columns with names; expected a data "
-            "frame"
-        )
+    check_no_columns(reading, "an array has no columns with names", "a data frame")
     points = dense(points)
     points = checked_points(points) if reading.missing is None else as_points(points)
     return prepared(PointTable(points), reading, "", weights, known_classes)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError, InstanceNote, ParameterError, warn_caller
 from sdpbb.problem.checks import (
@@ -19,8 +18,6 @@ from sdpbb.problem.checks import (
 )
 from sdpbb.problem.class_sizes import StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import (
-    AllOf,
-    AnyOf,
     BuiltInConstraint,
     ClusterConstraint,
     checked_constraints,
@@ -32,8 +29,7 @@ from sdpbb.problem.files.points import read_table
 from sdpbb.problem.frames import numbered
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.rules import check_rows
-from sdpbb.problem.table import PointTable, Rows
+from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file, reading_file
 from sdpbb.runtime.declaration import check_names
 from sdpbb.runtime.files import FilePath, shown_path
@@ -179,7 +175,7 @@ class Constructors:
     def from_points(
         cls,
         points: Any,
-        k: int,
+        k: int | None,
         constraints: FilePath | None = None,
         *,
         constraints_format: str | None = None,
@@ -239,7 +235,7 @@ def _check_no_constraints_options(reading: Reading) -> None:
             raise ParameterError(f"{name} = {value}: expected a file of constraints with it")
 
 
-def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(table: PointTable, k: int | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of an `Instance` of a table, whose constraints are by names of rows.
 
     arguments : by keyword (`InstanceArguments`); options of reading are ignored
@@ -249,13 +245,17 @@ def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dic
     InstanceError
         Naming the argument, its position and the unknown row, or the one that is left out.
     """
+    if k is None:
+        raise InstanceError("k: expected the number of clusters of the points, k=3 say")
     of_table = (*TableArguments.__annotations__, "weights")
     others = {name: value for name, value in arguments.items() if name not in of_table}
     stated = {name: numbered(others.pop(name, None), table, name) for name in PAIRS.values()}
-    on_clusters = others.pop("cluster_constraints", None)
+    on_clusters = checked_constraints(
+        others.pop("cluster_constraints", None), "cluster_constraints"
+    )
     if table.origin.kept_rows is not None:
-        on_clusters = _on_kept_rows(on_clusters, table)
-    own = {"k": k, "origin": table.origin, "cluster_constraints": on_clusters}
+        _check_no_rows(on_clusters)
+    own = {"k": k, "origin": table.origin, name: on_clusters}
     return {**_of_table(table), **own, **stated, **others}
 
 
@@ -270,30 +270,13 @@ def _of_table(table: PointTable) -> dict[str, Any]:
     }
 
 
-def _on_kept_rows(
-    constraints: Iterable[ClusterConstraint] | None, table: PointTable
-) -> list[ClusterConstraint]:
-    """Return constraints by row numbers of the data, by those of the rows that are left."""
-    kept, found = table.origin.kept_rows, []
-    n = table.origin.n_data_rows(len(table.points))
-    rows = Rows(range(n), kept)
-    number = np.array([rows.number_of[row] for row in range(n)])
-    for position, constraint in enumerate(checked_constraints(constraints, "cluster_constraints")):
-        argument = f"cluster_constraints[{position}]"
-        check_rows(constraint, n, argument)
+def _check_no_rows(on_clusters: Iterable[ClusterConstraint]) -> None:
+    """Raise the InstanceError for the first constraint that names rows, of which some are gone."""
+    for position, constraint in enumerate(on_clusters):
         for leaf in leaves(constraint):
-            for row in leaf.rows() if isinstance(leaf, BuiltInConstraint) else ():
-                try:
-                    rows.number(row)
-                except InstanceError as error:
-                    raise InstanceError(f"{argument}: {error}") from None
-        found.append(_renumbered(constraint, number))
-    return found
-
-
-def _renumbered(constraint: ClusterConstraint, number: NDArray[np.intp]) -> ClusterConstraint:
-    """Return a constraint on clusters; a user's own, which may name no rows, as it is."""
-    if isinstance(constraint, AllOf | AnyOf):
-        parts = tuple(_renumbered(part, number) for part in constraint.constraints)
-        return type(constraint)(parts)
-    return constraint.restricted(number) or constraint
+            if isinstance(leaf, BuiltInConstraint) and any(True for _ in leaf.rows()):
+                raise InstanceError(
+                    f"cluster_constraints[{position}]: names rows by number, and rows are dropped, "
+                    "as values are missing; expected data without these rows, or --missing mean or "
+                    "median"
+                )

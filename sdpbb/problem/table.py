@@ -296,6 +296,18 @@ def check_columns(
             raise InstanceError(f"{where}: two columns have this name; expected different names")
 
 
+def check_no_columns(reading: Reading, says: str, expected: str) -> None:
+    """Raise the InstanceError if columns are chosen of data that have none with names.
+
+    says, expected : what the message says of the data, and what data would be right
+    """
+    for argument, column in reading.chosen:
+        a_file = "a file of that name, or " if argument == "known_classes" else ""
+        raise InstanceError(
+            f"{argument} = {shown(column)}: {says}; expected {a_file}{expected} with it"
+        )
+
+
 def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]:
     """Return names of rows, none of them missing, all of them different, or raise an InstanceError.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import io
 import re
 import warnings
 import zlib
@@ -13,7 +12,7 @@ from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 from unicodedata import category
 
 from sdpbb.errors import InstanceError
@@ -186,16 +185,12 @@ def _text(file: Path, encoding: str | None) -> TextIO:
     utf-8-sig takes off the mark that spreadsheets write, but is slow.
     """
     with open(file, "rb") as stream:
+        opened: Any = gzip.open if stream.read(2) == _GZIP else open
+    with opened(file, "rb") as stream:
         start = stream.read(4)
-    is_compressed = start.startswith(_GZIP)
-    if is_compressed:
-        with gzip.open(file, "rb") as unpacked:
-            start = unpacked.read(4)
     marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
-    chosen = marked or encoding or "utf-8"
-    if is_compressed:
-        return io.TextIOWrapper(gzip.open(file, "rb"), encoding=chosen)
-    return open(file, encoding=chosen)
+    text: TextIO = opened(file, "rt", encoding=marked or encoding or "utf-8")
+    return text
 
 
 def _encoding_problem(error: UnicodeError, encoding: str | None) -> str:

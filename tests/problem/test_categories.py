@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import InstanceNote
 from sdpbb.problem.formats import read_points
 
 pd = pytest.importorskip("pandas")
@@ -32,26 +31,6 @@ def test_rows_of_different_categories_are_as_far_apart_as_asked(names, weight, s
     assert share[1:] == pytest.approx(
         [names.count(name) / len(names) for name in sorted(set(names))]
     )
-
-
-def test_files_and_frames_are_the_same(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "name": list("abcde"),
-            "plan": ["full", "basic", "full", None, "basic"],
-            "x": [1.0, 2.0, None, 4.0, 7.0],
-            "home": ["S", "M", "M", "L", "L"],
-        }
-    )
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    options = {"one_hot": ["plan", "home=3"], "missing": "drop-rows", "index_column": "name"}
-    with pytest.warns(InstanceNote, match="2 rows of 5 dropped"):
-        table = read_points(tmp_path / "rows.csv", **options)
-    with pytest.warns(InstanceNote, match="2 rows of 5 dropped"):
-        instance = sdpbb.Instance.from_points(frame, 2, **options)
-    assert np.array_equal(table.points, instance.points)
-    assert table.origin.row_names == ("a", "b", "e") == instance.origin.row_names
-    assert "column 'home' became 3 columns of 0 and 1" in table.origin.preparation[-1]
 
 
 def test_categories_alone_are_enough(tmp_path):

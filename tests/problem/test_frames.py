@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Origin
 from sdpbb.problem.frames import is_frame
 
@@ -18,33 +17,6 @@ def test_only_frames_are_frames():
     assert is_frame(polars.DataFrame({"x": [1]}))
     others = (np.zeros((2, 2)), [[1]], pandas.Series([1]), polars.Series([1]), DataFrame(), "x")
     assert not any(map(is_frame, others))
-
-
-def test_features_may_share_a_name_and_columns_that_are_chosen_may_not(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame([[1, 2, 3, 4], [5, 6, 7, 9]], columns=["x", "x", "y", "y"])
-    frame.to_csv(tmp_path / "points.csv", index=False)
-
-    def both(**options):
-        return (
-            Instance.from_points(frame, 1, **options),
-            Instance.from_files(tmp_path / "points.csv", 1, **options),
-        )
-
-    for instance in (Instance(frame, 1), *both()):
-        assert instance.points.tolist() == [[1, 2, 3, 4], [5, 6, 7, 9]]
-        assert instance.origin.feature_names == ("x", "x", "y", "y")
-    frame.columns = ["x", "x", "y", "z"]
-    frame.to_csv(tmp_path / "points.csv", index=False)
-    for instance in both(drop=["y"], index_column="z"):
-        assert instance.points.tolist() == [[1, 2], [5, 6]]
-    for instance in both(weight_column="z"):
-        assert instance.points.tolist() == [[1, 2, 3], [5, 6, 7]]
-    for options in ({"drop": ["x"]}, {"index_column": "x"}, {"weight_column": "x"}):
-        with pytest.raises(InstanceError, match="two columns have this name; expected different"):
-            Instance.from_points(frame, 1, **options)
-        with pytest.raises(InstanceError, match="two columns have this name; expected different"):
-            Instance.from_files(tmp_path / "points.csv", 1, **options)
 
 
 def test_an_instance_keeps_the_names_of_a_frame():

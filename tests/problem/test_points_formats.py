@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_labels, read_points, write_labels, write_points
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -138,35 +137,6 @@ def test_spellings_of_the_same_points(tmp_path, content, name, options, encoding
     assert read_points(path, **options).points.tolist() == EXPECTED
 
 
-@given(
-    table=st.lists(
-        st.lists(st.floats(-1e300, 1e300) | st.just(float("nan")), min_size=2, max_size=2),
-        min_size=1,
-        max_size=6,
-    ),
-    separator=st.sampled_from(",;\t|"),
-    decimal=st.sampled_from(".,"),
-)
-def test_what_is_told_is_read_to_the_last_bit(folder, table, separator, decimal):
-    if separator == decimal or any(np.isnan(row).all() for row in table):
-        return
-    text = [
-        ["" if value != value else repr(value).replace(".", decimal) for value in row]
-        for row in table
-    ]
-    path = file(
-        folder, "\n".join(["x1" + separator + "x2", *map(separator.join, text), ""]), "told.csv"
-    )
-    expected = np.array(table)
-    expected = expected[~np.isnan(expected).any(axis=1)]
-    if not len(expected):
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InstanceNote)
-        read = read_points(path, separator=separator, decimal=decimal, missing="drop-rows")
-    assert np.array_equal(read.points, expected)
-
-
 def test_a_file_without_permission_is_told(tmp_path, monkeypatch):
     def refuse(*arguments, **options):
         raise PermissionError(13, "Permission denied")
@@ -175,12 +145,6 @@ def test_a_file_without_permission_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("builtins.open", refuse)
     with pytest.raises(InstanceError, match=r"points.txt: cannot be read \(Permission denied\)"):
         read_points(data)
-
-
-def test_a_large_file_is_read_in_seconds(tmp_path):
-    row = " ".join(["3.14159"] * 10) + "\n"
-    data = file(tmp_path, "200000 10 3\n" + row * 200_000, "points.txt")
-    assert read_points(data).points.shape == (200_000, 10)
 
 
 @given(labels=st.lists(st.integers(0, 5), min_size=1, max_size=8))

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.problem import Instance
-from sdpbb.problem.formats import read_instance
 from sdpbb.problem.origin import standardization
 
 COLUMN = np.array([1.0, -3.5, 0.25, 7.125, -0.5, 2.0])
@@ -37,16 +35,3 @@ def test_standardized_columns_have_mean_zero_and_variance_one(seed, weighted):
     assert np.allclose(repeated.mean(axis=0), 0, atol=1e-9)
     assert np.allclose(repeated.std(axis=0), [1, 0, 1])
     assert np.allclose(scaling.undone(scaled), points)
-
-
-def test_an_instance_knows_the_way_back(tmp_path):
-    path = tmp_path / "points.csv"
-    path.write_text("name,x,y\na,1,200\nb,3,400\nc,5,900\n")
-    instance = read_instance(path, 1, index_column="name", standardize=True)
-    origin = instance.origin
-    assert np.allclose(instance.points.std(axis=0), 1)
-    assert np.allclose(origin.in_user_units(instance.points), [[1, 200], [3, 400], [5, 900]])
-    assert (origin.feature_names, origin.index_name) == (("x", "y"), "name")
-    assert origin.data_path == str(path)
-    same = Instance.from_points([[1, 200], [3, 400], [5, 900]], 1, standardize=True)
-    assert np.array_equal(same.points, instance.points)

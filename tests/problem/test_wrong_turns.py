@@ -10,7 +10,6 @@ import sdpbb
 from sdpbb.app.cli.files import InstanceOptions
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance
-from sdpbb.problem.textfile import shown
 from sdpbb.questions.batch.manifest import KEYS
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.reading import Reading, ReadingArguments
@@ -63,13 +62,6 @@ def test_warnings_name_the_line_of_the_caller(tmp_path):
             call()
         assert caught
         assert {each.filename for each in caught} == {__file__}
-
-
-def test_signs_in_names_are_shown():
-    assert shown("Income (€)") == "'Income (€)'"
-    assert shown("Größe in m² bei 20 °C") == "'Größe in m² bei 20 °C'"
-    assert shown("\u22125") == r"'\u22125'"  # a minus sign that is not the keyboard's
-    assert shown("a\u00a0b") == r"'a\xa0b'"
 
 
 def test_names_with_blanks_are_in_quotes():

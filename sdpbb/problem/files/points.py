@@ -29,7 +29,7 @@ from sdpbb.problem.files.tables import (
 from sdpbb.problem.frames import table_of_frame
 from sdpbb.problem.geometry import dense
 from sdpbb.problem.preparation import prepared
-from sdpbb.problem.table import ADVICE, TABLES, PointTable, Roles, called
+from sdpbb.problem.table import ADVICE, TABLES, PointTable, Roles, called, check_no_columns
 from sdpbb.problem.textfile import (
     file_suffix,
     is_missing_word,
@@ -115,7 +115,7 @@ def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = No
 def _read_array(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file of NumPy, or of a sparse matrix of SciPy."""
     points = read_array(path, reading.table, 2, "table (n, d), the points")
-    _check_no_columns(path, reading)
+    check_no_columns(reading, f"the columns of {shown_path(path)} have no names", TABLES)
     with naming_file(path):
         return PointTable(as_points(dense(points)))
 
@@ -125,16 +125,6 @@ def _read_columns(path: FilePath, reading: Reading) -> PointTable:
     columns, n_index = read_columns(path)
     with naming_file(path):
         return table_of_frame(columns, reading, n_index, f"{shown_path(path)}: ")
-
-
-def _check_no_columns(path: FilePath, reading: Reading) -> None:
-    """Raise the InstanceError if columns are chosen of a file that has none with names."""
-    for argument, column in reading.chosen:
-        a_file = "a file of that name, or " if argument == "known_classes" else ""
-        raise InstanceError(
-            f"{argument} = {shown(column)}: the columns of {shown_path(path)} have no names; "
-            f"expected {a_file}{TABLES} with it"
-        )
 
 
 @dataclass(frozen=True)
@@ -186,7 +176,7 @@ def _read_text(path: FilePath, reading: Reading) -> PointTable:
 
 def _of_counts(path: FilePath, first: Row, reading: Reading) -> _Layout:
     """Return the columns of text whose first line states n, d and perhaps k."""
-    _check_no_columns(path, reading)
+    check_no_columns(reading, f"the columns of {shown_path(path)} have no names", TABLES)
     place, line = f"{shown_path(path)}:{first[0]}", without_comment(first[1][0]).strip()
     if not is_counts(line):
         hint = _MISSING_FIRST_LINE if all(map(is_number, line.split())) else ""
