@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import sdpbb
+
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LINES = PICTURE.split("<!-- the tests read these lines -->")[1].split("\n\n")[1].splitlines()

@@ -255,7 +255,7 @@ def arguments_of(table: PointTable, k: int | None, arguments: Mapping[str, Any])
     )
     if table.origin.kept_rows is not None:
         _check_no_rows(on_clusters)
-    own = {"k": k, "origin": table.origin, name: on_clusters}
+    own = {"k": k, "origin": table.origin, "cluster_constraints": on_clusters}
     return {**_of_table(table), **own, **stated, **others}
 
 
