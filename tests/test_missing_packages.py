@@ -24,6 +24,7 @@ CASES = {
     "gurobi": ("gurobipy", ["heuristic", "pccc", "points.txt", "-o", "solver=gurobi"]),
     "workbook": ("openpyxl", ["solve", "points.xlsx", "-k", "2"]),
     "parquet": ("pyarrow", ["solve", "points.parquet", "-k", "2"]),
+    "feather": ("pyarrow", ["check", "points.feather", "-k", "2"]),
     "labels": ("openpyxl", ["gap", "points.txt", "points.xlsx"]),
 }
 
@@ -34,7 +35,7 @@ def folder(tmp_path, monkeypatch):
     write_points("points.txt", np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 1.0], [6.0, 1.0]]), 2)
     (tmp_path / "labels.txt").write_text("0\n0\n1\n1\n")
     (tmp_path / "manifest.toml").write_text(MANIFEST)
-    for ending in ("xlsx", "parquet"):
+    for ending in ("xlsx", "parquet", "feather"):
         (tmp_path / f"points.{ending}").write_bytes(b"only there")
     return tmp_path
 

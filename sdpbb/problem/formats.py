@@ -1,8 +1,8 @@
 """Files of points, of constraints and of labels; docs/how-to/formats.md has examples.
 
 Points
-    By the suffix of the file's name: workbooks (`.xlsx`), Parquet with a column per feature, arrays
-    (n, d) of `numpy.save` and `numpy.savez`.
+    By the suffix of the file's name: workbooks (`.xlsx`), Parquet and Feather with a column per
+    feature, arrays (n, d) of `numpy.save` and `numpy.savez`.
 
     CSV, if the suffix or the first line says so: a row of numbers per point. The first line is a
     heading if none of its fields is a number; columns without a heading are called 1, 2, ...

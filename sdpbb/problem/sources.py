@@ -77,7 +77,7 @@ class Constructors:
 
         Parameters
         ----------
-        data : text, CSV, Excel, Parquet or NumPy arrays: see `sdpbb.problem.formats`
+        data : text, CSV, Excel, Parquet, Feather or NumPy arrays: see `sdpbb.problem.formats`
         k : number of clusters, which takes precedence over the one that the data file states; None
             where it states it
         constraints : a file in one of the formats there

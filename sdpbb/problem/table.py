@@ -23,7 +23,7 @@ ADVICE = (
 )
 """End of messages on a text in a column of numbers."""
 
-TABLES = "a CSV, Excel or Parquet file"
+TABLES = "a CSV, Excel, Parquet or Feather file"
 """Files whose columns have names, for messages."""
 
 REMEDY = (

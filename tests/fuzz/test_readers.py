@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
@@ -32,7 +32,7 @@ N_ROWS = 6
 
 def points(path: Path, rng: np.random.Generator) -> None:
     k = None if rng.random() < 0.5 else int(rng.integers(-1, 5))
-    has_columns = path.suffix in (".csv", ".parquet", ".gz", ".xlsx")
+    has_columns = path.suffix in (".csv", ".parquet", ".gz", ".feather", ".xlsx")
     names = ("name", "1", "x")[rng.integers(3)] if has_columns and rng.random() < 0.4 else None
     drop = ("class",) if has_columns and rng.random() < 0.5 else ()
     options = {"missing": (None, "drop-rows", "mean", "median")[rng.integers(4)]}
@@ -110,6 +110,7 @@ READERS = {
     "points csv of all kinds": Reader(".csv", points, lambda _: files.CSV_OF_PEOPLE),
     "points csv, compressed": Reader(".csv.gz", points, lambda _: files.compressed_csv()),
     "points npz": Reader(".npz", points, lambda _: files.points_npz()),
+    "points feather": Reader(".feather", points, lambda _: files.points_feather()),
     "points excel": Reader(".xlsx", points, files.points_excel),
     "points npy": Reader(".npy", points, lambda _: files.points_npy()),
     "points parquet": Reader(".parquet", points, lambda _: files.points_parquet()),
@@ -158,8 +159,8 @@ def answers(reader: Reader, path: Path, content: bytes, rng: np.random.Generator
             message = str(error)
             assert message.isprintable()
             assert 0 < len(message) <= LONGEST
-            # What NumPy allocates is the length that a damaged file states.
-            if reader.suffix not in (".npy", ".npz"):
+            # What pyarrow and NumPy allocate is the length that a damaged file states.
+            if reader.suffix not in (".feather", ".npy", ".npz"):
                 assert "does not fit into the memory" not in message
             if reader.read in (points, labels, constraints):
                 assert str(path) in message
@@ -181,6 +182,7 @@ def test_changed_files_are_read_or_refused_in_one_line(name, tmp_path):
     )
 
     @given(st.integers(0, 2**32))
+    @example(735)  # a Feather file that states a length of 2 GiB
     def survives(seed):
         rng = np.random.default_rng(seed)
         content = valid[rng.integers(len(valid))]

@@ -100,6 +100,15 @@ def points_npz() -> list[bytes]:
     return files
 
 
+def points_feather() -> list[bytes]:
+    files = []
+    for frame in _frames():
+        stream = io.BytesIO()
+        frame.to_feather(stream)
+        files.append(stream.getvalue())
+    return files
+
+
 def points_excel(folder: Path) -> list[bytes]:
     files = []
     for frame in _frames():

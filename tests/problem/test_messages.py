@@ -262,6 +262,12 @@ def indexed(index: list[Any], **columns: list[Any]) -> bytes:
     return pandas.DataFrame(columns, index=index).to_parquet(index=True)
 
 
+def feather(**columns: list[Any]) -> bytes:
+    stream = io.BytesIO()
+    pandas.DataFrame(columns).to_feather(stream)
+    return stream.getvalue()
+
+
 def sheets(**tables: list[list[object]]) -> bytes:
     book, stream = openpyxl.Workbook(), io.BytesIO()
     book.remove(book.active)

@@ -37,7 +37,7 @@ def generate(
         options.argument(
             "LABELS",
             help="True labels: one per line in the order of the points, a NumPy array (.npy), or "
-            "a table (CSV, Excel, Parquet). Rows without one (-1, empty) are ignored.",
+            "a table (CSV, Excel, Parquet, Feather). Rows without one (-1, empty) are ignored.",
         ),
     ],
     /,

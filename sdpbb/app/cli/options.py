@@ -237,7 +237,7 @@ Data = Annotated[
     str,
     argument(
         "DATA",
-        help="Points: text ('n d k' or 'n d', then n rows), CSV, Excel (.xlsx), Parquet, "
+        help="Points: text ('n d k' or 'n d', then n rows), CSV, Excel (.xlsx), Parquet, Feather, "
         "NumPy (.npy, .npz); text may be gzipped.",
     ),
 ]

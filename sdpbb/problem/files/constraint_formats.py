@@ -218,7 +218,7 @@ def _write_lines(constraints: Constraints, n_points: int | None) -> list[str]:
     return [*written, *stated, *others]
 
 
-# csv: a table (CSV with a heading, a workbook or Parquet). Two columns name the rows of a
+# csv: a table (CSV with a heading, a workbook, Parquet or Feather). Two columns name the rows of a
 # pair, one says how they are linked, and one may hold a weight, with which a constraint is soft.
 KIND_COLUMNS = ("type", "value", "kind", "link", "constraint", "label", "relation")
 WEIGHT_COLUMNS = ("weight", "w", "cost", "penalty")

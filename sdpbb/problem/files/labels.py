@@ -43,8 +43,8 @@ def read_labels(
     """Read the labels (n,) of n points: numbers 0, 1, ... by the first point of each.
 
     Labels are words, or whole numbers, which are the same label however they are written: 1, 01 and
-    1.0. A file of one label per line may begin with a heading. A table (CSV, Excel,
-    Parquet) of two columns may hold what the rows are called, or their numbers in order, in one of
+    1.0. A file of one label per line may begin with a heading. A table (CSV, Excel, Parquet,
+    Feather) of two columns may hold what the rows are called, or their numbers in order, in one of
     them; of other tables the column has to be named. Labels beside names of rows are taken by
     name, others in the order of the file.
 

@@ -121,7 +121,7 @@ def _read_array(path: FilePath, reading: Reading) -> PointTable:
 
 
 def _read_columns(path: FilePath, reading: Reading) -> PointTable:
-    """Return the points of a file of Parquet."""
+    """Return the points of a file of Parquet or Feather."""
     columns, n_index = read_columns(path)
     with naming_file(path):
         return table_of_frame(columns, reading, n_index, f"{shown_path(path)}: ")

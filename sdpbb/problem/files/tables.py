@@ -1,6 +1,6 @@
 """Tables of text, of columns and of numbers, from every kind of file.
 
-Openpyxl reads workbooks, pyarrow Parquet. A row of text is its line and its fields.
+Openpyxl reads workbooks, pyarrow Parquet and Feather. A row of text is its line and its fields.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from sdpbb.runtime.version import install_command
 
 ARRAYS = (".npy", ".npz")
 SHEETS = (".xlsx", ".xlsm")
-COLUMNS = (".parquet", ".pq")
-"""Suffixes of arrays, of workbooks, and of Parquet files."""
+FEATHER = (".feather", ".arrow", ".ipc")
+COLUMNS = (".parquet", ".pq", *FEATHER)
+"""Suffixes of arrays, of workbooks, and of Parquet and Feather files."""
 
 CSV_SUFFIXES = (".csv", ".tsv", ".tab")
 SEPARATORS = "\t;|,"
@@ -60,7 +61,7 @@ class TextTable:
 
 
 def is_table(path: FilePath) -> bool:
-    """Return whether a file's name says that it is a workbook or Parquet."""
+    """Return whether a file's name says that it is a workbook, Parquet or Feather."""
     return file_suffix(path) in (*SHEETS, *COLUMNS)
 
 
@@ -223,15 +224,20 @@ def read_columns(path: FilePath) -> tuple[Any, int]:
         If pyarrow is not installed.
     """
     check_file(path)
+    is_feather = file_suffix(path) in FEATHER
+    kind = "a Feather file" if is_feather else "a Parquet file"
     try:
         import pyarrow
-        from pyarrow import parquet
+        from pyarrow import feather, parquet
     except ImportError:
-        raise _package(path, "a Parquet file", "pyarrow", "parquet") from None
-    with errors_as_one_line(path, "a Parquet file"):
-        file = parquet.ParquetFile(path)  # Ctrl-C is heard between two row groups
-        groups = (file.read_row_group(i, use_threads=False) for i in range(file.num_row_groups))
-        table = pyarrow.concat_tables([file.schema_arrow.empty_table(), *groups])
+        raise _package(path, kind, "pyarrow", "parquet") from None
+    with errors_as_one_line(path, kind):
+        if is_feather:
+            table = feather.read_table(path, use_threads=False, memory_map=False)
+        else:
+            file = parquet.ParquetFile(path)  # Ctrl-C is heard between two row groups
+            groups = (file.read_row_group(i, use_threads=False) for i in range(file.num_row_groups))
+            table = pyarrow.concat_tables([file.schema_arrow.empty_table(), *groups])
         table.validate(full=True)  # text that is not UTF-8 would be detected too late
         metadata = table.schema.pandas_metadata
     columns = metadata.get("index_columns") if isinstance(metadata, dict) else None
