@@ -86,6 +86,16 @@ def scatter_bound(contraction: Contraction) -> ProvenBound:
     return ProvenBound(inside + contraction.soft.constant_below * (1.0 - EPS))
 
 
+def unions_of(block_of: NDArray[np.intp], child: Contraction) -> NDArray[np.intp]:
+    """Return the block of a child that each block of its parent, (m,), is part of.
+
+    block_of : (n,) the parent's block, 0 to m - 1, of each point
+    """
+    union_of: NDArray[np.intp] = child.block_of[np.unique(block_of, return_index=True)[1]]
+    assert np.array_equal(union_of[block_of], child.block_of)
+    return union_of
+
+
 Warm_co = TypeVar("Warm_co", covariant=True)
 WarmStart = TypeVar("WarmStart")
 Pairs = NDArray[np.intp]

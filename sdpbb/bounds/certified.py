@@ -222,8 +222,6 @@ class CertifiedRun(Attached, Generic[Warm]):
         OutOfTime
             If the time ends before the check does.
         """
-        if progress.bound.value == np.inf:  # the constraints alone say so
-            return self._infeasible_progress(progress)
         if progress.bound > self.claimed:
             self._claim(progress.bound, cutoff)
         closes, stalled = self.claimed.value >= cutoff, progress.stalled
@@ -237,28 +235,12 @@ class CertifiedRun(Attached, Generic[Warm]):
             # The inner run has closed the node, the checker does not confirm it.
             self.n_idle += 1
             stalled |= self.n_idle >= MOST_IDLE
-        return replace(progress, bound=self.best, stalled=stalled)
-
-    def _infeasible_progress(self, progress: BoundProgress) -> BoundProgress:
-        """Return the progress after the inner run has found that there is no clustering.
-
-        That is confirmed by the prices, or seen from the cannot-links alone where there is nothing
-        to branch on.
-        """
-        prices = progress.bound.evidence
-        m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
-        self.claimed = progress.bound
-        effort = Effort(SHARE, partial(check_time, self._time_left))
-        with suppress(Rejected):
-            if isinstance(prices, Lagrangian) and prices.proves_infeasible(
-                self._contracted, self._blocks, effort
-            ):
-                self.best = progress.bound
+        if self.claimed.value == np.inf > self.best.value:
+            m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
+            if adjacency.sum() == m * (m - 1):  # nothing to branch on: the cannot-links say so
                 return progress
-        self.claimed = self.best.bare()
-        if adjacency.sum() == m * (m - 1):
-            return progress
-        return replace(progress, bound=self.best, stalled=True)
+            stalled = True
+        return replace(progress, bound=self.best, stalled=stalled)
 
     def _claim(self, bound: ProvenBound, cutoff: float) -> None:
         """Take the best bound of the inner run."""
@@ -289,13 +271,18 @@ class CertifiedRun(Attached, Generic[Warm]):
     def confirmed_bound(self, evidence: Evidence, effort: Effort) -> float:
         """Return the bound that evidence proves, with this effort of the checker.
 
+        It is inf if the claim is that there is no clustering, and prices prove it.
         It is 0 if the checker rejects the evidence: it gives up searches earlier than the run, and
         numbers may be beyond its range.
         """
         begun, bound = time.perf_counter(), 0.0
         try:
             with suppress(Rejected), np.errstate(all="ignore"):
-                bound = _rounded_down(evidence.bound(self._contracted, self._blocks, effort))
+                given = self._contracted, self._blocks, effort
+                if self.claimed.value < np.inf:
+                    bound = _rounded_down(evidence.bound(*given))
+                elif isinstance(evidence, Lagrangian) and evidence.proves_infeasible(*given):
+                    bound = np.inf
         finally:
             self._check_seconds = max(self._check_seconds, time.perf_counter() - begun)
         return bound
@@ -306,7 +293,7 @@ class CertifiedRun(Attached, Generic[Warm]):
         The run is not changed. The check may go on for LAST_SECONDS after the end of the time.
         """
         best, claimed = self.best, self.claimed
-        if claimed.evidence is None or claimed.value == np.inf:
+        if claimed.evidence is None:
             return best
         evidence = next(checkable(self._contraction, claimed.evidence))
         end = time.perf_counter() + LAST_SECONDS

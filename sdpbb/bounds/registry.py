@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from sdpbb.bounds.bound import BoundingMethod
+    from sdpbb.bounds.sdp.parameters import SdpParameters
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,13 @@ def bounding_class(name: str) -> type[BoundingMethod[Any]]:
     return found
 
 
-def bounding_method(name: str, *arguments: Any) -> BoundingMethod[Any]:
+def bounding_method(
+    name: str, sdp: SdpParameters | None = None, max_pricing_slices: int | None = None
+) -> BoundingMethod[Any]:
     """Return a method.
 
-    arguments : of its constructor, the first the parameters of the semidefinite bound
-        (`SdpParameters`)
+    sdp : parameters of the semidefinite bound; None: the default ones
+    max_pricing_slices : of enumeration, for methods that price; None: the default number
     """
-    return bounding_class(name)(*arguments)
+    make: Callable[..., BoundingMethod[Any]] = bounding_class(name)
+    return make(sdp) if max_pricing_slices is None else make(sdp, max_pricing_slices)

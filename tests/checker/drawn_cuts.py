@@ -104,10 +104,8 @@ def _size_pairs(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
 def _listed(is_largest: bool) -> Callable[..., Cuts]:
     def drawn(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
         exact = getattr(node.limits, "exact", None) or (1, 2)
-        sizes = extreme_sizes(exact, is_largest)
-        width = sizes.count + 1
-        factors = sizes.on_pairs, sizes.on_entries
-        return _of(width, Vectors, (1,) * width, *factors)(rng, node, new)
+        count, *factors = extreme_sizes(exact, is_largest)
+        return _of(count + 1, Vectors, (1,) * (count + 1), *factors)(rng, node, new)
 
     return drawn
 

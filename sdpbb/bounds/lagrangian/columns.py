@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sdpbb.bounds.bound import unions_of
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive import Attached, stored
 
@@ -160,9 +161,7 @@ def merged(columns: Columns, block_of: NDArray[np.intp], child: Contraction) -> 
     columns : t clusters of m blocks
     block_of : (n,) the block, 0 to m - 1, of each point
     """
-    first = np.unique(block_of, return_index=True)[1]
-    to = child.block_of[first]
-    assert np.array_equal(to[block_of], child.block_of)
+    to = unions_of(block_of, child)
     members = columns.members
     union = csr_array((np.ones(len(to)), (np.arange(len(to)), to)), (len(to), child.n_blocks))
     parts = members.astype(np.float64) @ union

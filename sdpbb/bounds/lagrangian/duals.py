@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.bound import ProvenBound, unions_of
 from sdpbb.bounds.lagrangian.reach import effective_dimension
 from sdpbb.bounds.sdp.first_duals import clustering_prices
 from sdpbb.checker.pricing import Lagrangian
@@ -48,10 +48,7 @@ def inherited_prices(
     ----------
     prices, block_of : (m,) of the parent's blocks, and (n,) the parent's block of each point
     """
-    first = np.unique(block_of, return_index=True)[1]
-    total = np.zeros(child.n_blocks)
-    np.add.at(total, child.block_of[first], prices)
-    return total
+    return np.bincount(unions_of(block_of, child), prices, child.n_blocks).astype(np.float64)
 
 
 def lagrangian_bound(

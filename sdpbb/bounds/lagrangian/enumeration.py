@@ -171,9 +171,7 @@ class Enumeration(Attached):
                 (found.bound.value - self._contraction.soft.constant) * (1.0 - ROUNDING),
                 self.at.prices,
                 min(least, 0.0) if self._contraction.is_monotone else least,
-                found.prices,
-                found.triples,
-                found.penalties,
+                *found.multipliers,
             )
             self.bound = ProvenBound(found.bound.value, evidence)
         self.labels = found.labels

@@ -70,25 +70,6 @@ FRACTIONAL = 1e-8
 TRIAL_EFFORT, EFFORT = 1_000_000, 10_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class Partitioning:
-    """Result of the search for the cheapest partition into k of the given clusters.
-
-    labels : (m,) of the cheapest one met that, up to rounding, is cheaper than the cutoff, or None
-    bound : no partition costs less than this or the cutoff
-    is_finished : whether `labels` is the cheapest one (None: there is none below the cutoff)
-    prices, triples, penalties : (m,), (c, 3), (c,) the multipliers that prove the most, in squared
-        units of the data
-    """
-
-    labels: NDArray[np.intp] | None
-    bound: ProvenBound
-    is_finished: bool
-    prices: NDArray[np.float64]
-    triples: NDArray[np.int32]
-    penalties: NDArray[np.float64]
-
-
 def cheapest_partition(
     contraction: Contraction,
     columns: Columns,
@@ -135,13 +116,9 @@ def cheapest_partition(
     for vehicle routing; subset rows: Jepsen, Petersen, Spoorendonk and Pisinger (2008).
     """
     prices = np.zeros(contraction.n_blocks) if prices is None else prices
-    paid = contraction.soft.constant_below
-    if cutoff <= paid:  # no clustering costs less
-        triples = np.empty((0, 3), np.int32)
-        return Partitioning(None, ProvenBound(cutoff), True, prices, triples, np.empty(0))
-    search = _PartitionSearch(contraction, columns, cutoff)
-    search.run(prices)
-    return search.result()
+    found = Partitioning(contraction, columns, cutoff)
+    found.run(prices)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,15 +140,14 @@ class Multipliers:
         prices: NDArray[np.float64],
         triples: NDArray[np.int64],
         penalties: NDArray[np.float64],
-        limit: float,
     ) -> Multipliers:
         """Return the nearest integers.
 
-        They are made smaller by a common factor where their sum exceeds the limit.
+        They are made smaller by a common factor where their sum exceeds PRICE_LIMIT.
         """
         penalties = np.maximum(penalties, 0.0)
         total = float(np.abs(prices).sum() + penalties.sum())
-        factor = min(1.0, limit / total) if total > 0.0 else 1.0
+        factor = min(1.0, PRICE_LIMIT / total) if total > 0.0 else 1.0
         return cls(
             np.rint(prices * factor).astype(np.int64),
             triples,
@@ -203,12 +179,14 @@ def _held(sets: csr_array, triples: NDArray[np.int64]) -> csr_array:
     return held
 
 
-class _PartitionSearch:
-    """Search for the cheapest partition: the remaining columns, and the bound proven so far.
+class Partitioning:
+    """Search for the cheapest partition into k of some clusters, and its result.
 
     All costs are integers, in units of `unit`. The checker has a search of its own on purpose
     (`sdpbb.checker.partitions`).
 
+    labels : (m,) of the cheapest one met that, up to rounding, is cheaper than the cutoff, or None
+    is_finished : whether that is the cheapest one (None: there is none below the cutoff)
     target : partitions that cost this or more are of no interest
     lower : every partition costs at least this or the target
     """
@@ -241,7 +219,7 @@ class _PartitionSearch:
         triples, none = self._best.triples, np.zeros(0)
         self.tighten(self._best)
         sane = np.clip(prices, -PRICE_LIMIT * self._unit, PRICE_LIMIT * self._unit)
-        by = Multipliers.rounded(sane / self._unit, triples, none, PRICE_LIMIT)
+        by = Multipliers.rounded(sane / self._unit, triples, none)
         reduced = self.tighten(by)
         if self.is_finished:
             return
@@ -306,7 +284,7 @@ class _PartitionSearch:
             chosen = np.flatnonzero(x > 0.5)
             self._offer(sets[chosen], costs[chosen])
             prices, own, rows = np.split(vertex.row_duals * unit, [self.m, self.m + 1])
-            reduced = self.tighten(Multipliers.rounded(prices, triples, -rows, PRICE_LIMIT))
+            reduced = self.tighten(Multipliers.rounded(prices, triples, -rows))
             new = ~np.isin(self.position, taken)
             new &= (reduced - own) / unit < -10.0 * TOLERANCE
             if self.is_finished or not new.any():
@@ -356,7 +334,9 @@ class _PartitionSearch:
                 return
             self._take(sets, int(costs.sum()))
 
-    def result(self) -> Partitioning:
+    @property
+    def bound(self) -> ProvenBound:
+        """No partition costs less than this or the cutoff."""
         bound = self._cutoff
         if self.labels is not None or not self.is_finished:
             # Below 2^53, so that the product is exact.
@@ -365,15 +345,17 @@ class _PartitionSearch:
             bound = min(value * self._unit + self._paid * (1.0 - 2.0**-50), self._cutoff)
             if self._paid > 0.0:
                 bound *= 1.0 - 2.0**-50
-        priced = self._best.penalties > 0
-        return Partitioning(
-            labels=self.labels,
-            bound=ProvenBound(bound),
-            is_finished=self.is_finished,
-            prices=(self._best.prices * self._unit).astype(np.float64),
-            triples=self._best.triples[priced].astype(np.int32),
-            penalties=(self._best.penalties[priced] * self._unit).astype(np.float64),
+        return ProvenBound(bound)
+
+    @property
+    def multipliers(self) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]:
+        """Prices (m,), triples (c, 3) and penalties (c,) that prove the most, in squared units."""
+        best, priced = self._best, self._best.penalties > 0
+        prices, penalties = (
+            np.asarray(each * self._unit, np.float64)
+            for each in (best.prices, best.penalties[priced])
         )
+        return prices, best.triples[priced].astype(np.int32), penalties
 
     def _violated(self, columns: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the triples of blocks (c, 3) whose rows the vertex violates.

@@ -133,8 +133,7 @@ def _factors(kind: str, relaxation: Relaxation) -> tuple[int, int]:
         return 1, 0
     assert isinstance(relaxation.limits, SizeLimits)
     assert relaxation.limits.exact is not None
-    sizes = extreme_sizes(relaxation.limits.exact, kind == "largest_cliques")
-    return sizes.on_pairs, sizes.on_entries
+    return extreme_sizes(relaxation.limits.exact, kind == "largest_cliques")[1:]
 
 
 def _group(kind: str, rows: NDArray[np.int64], count: int, relaxation: Relaxation) -> Group:

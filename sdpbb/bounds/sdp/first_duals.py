@@ -32,6 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.bounds.bound import unions_of
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
@@ -140,13 +141,11 @@ class SdpWarmStart:
 
         Each block of its contraction is a union of the parent's (see `contract`).
         """
-        first = np.unique(self.block_of, return_index=True)[1]
-        block_of = child.block_of[first]
-        assert np.array_equal(block_of[self.block_of], child.block_of)
+        block_of = unions_of(self.block_of, child)
         dual = DualPoint(self.dual.N.astype(np.float64), self.dual.cuts, self.dual.multipliers)
         dual = dual.scaled(self.scale / scale).merged(block_of, child.n_blocks)
         # The weighted mean over merged blocks keeps Z e = 1.
-        weights = np.zeros((child.n_blocks, len(first)))
-        weights[block_of, np.arange(len(first))] = self.weights
+        weights = np.zeros((child.n_blocks, len(block_of)))
+        weights[block_of, np.arange(len(block_of))] = self.weights
         weights /= child.weights[:, None]
         return dual, weights @ self.Z.astype(np.float64) @ weights.T

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.enumeration import Enumeration
+from sdpbb.bounds.lagrangian.exact_cover import cheapest_exact_cover
 from sdpbb.bounds.lagrangian.partitioning import certain_costs, cheapest_partition
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.problem import Contraction, Instance, contract
@@ -142,6 +144,53 @@ def test_certain_costs_are_just_below_the_truth(seed, offset, spread, unit):
         assert Fraction(low) <= exact
         crossed = np.sqrt(float(exact)) * np.sqrt(squares)
         assert low >= float(exact) - 1e-13 * (n * float(exact) + crossed)
+
+
+def random_sets(rng: np.random.Generator, t: int, m: int) -> np.ndarray:
+    """(t, m) different non-empty sets, small ones more often than large ones."""
+    members = rng.random((t, m)) < rng.choice([0.2, 0.4], size=(t, 1))
+    members[np.arange(t), rng.integers(0, m, size=t)] = True
+    return np.unique(members, axis=0)
+
+
+def search(members, gains, costs, k, budget, target, shift=0, effort=10**9, ranges=()):
+    sets, m = csr_array(members.astype(np.int8)), members.shape[1]
+    start, block = sets.indptr.astype(np.int64), sets.indices.astype(np.int64)
+    kind, n_of_kind = np.zeros(len(members), np.int64), np.array([k])
+    columns, sizes = (start, block, gains, costs), members.sum(axis=1)
+    wanted = kind, n_of_kind, sizes.astype(np.int64), np.array(ranges, np.int64).reshape(-1, 2)
+    return cheapest_exact_cover(*columns, m, k, budget, target, shift, effort, *wanted)
+
+
+@given(SEEDS, st.sampled_from([0, 3]))
+def test_the_cheapest_cover_within_the_budget(seed, shift):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(1, 8))
+    k = int(rng.integers(1, min(m, 4) + 1))
+    members = random_sets(rng, int(rng.integers(1, 25)), m)
+    costs = rng.integers(0, 50, size=len(members))
+    gains = rng.integers(0, 20, size=len(members))
+    ranges = [(each, each + wide) for each, wide in rng.integers((1, 0), (4, 3), (k, 2)).tolist()]
+    ranges = ranges if rng.random() < 0.5 else []
+    # Every partition costs at least `low` and its gains, as reduced costs promise.
+    possible = covers(members, k, ranges)
+    low = min((int(costs[c].sum() - gains[c].sum()) for c in possible), default=0)
+    target = int(rng.integers(0, 120))
+    best = min((int(costs[c].sum()) for c in possible), default=target)
+    budget = ((target - low) >> shift) + 1
+    arguments = members, gains >> shift, costs, k, budget, target, shift
+    chosen, found, finished = search(*arguments, ranges=ranges)
+    assert finished
+    _, early, finished = search(*arguments, effort=5, ranges=ranges)
+    assert found <= early <= target
+    assert early == found or not finished
+    assert found == min(best, target)
+    if best < target:
+        assert (members[chosen].sum(axis=0) == 1).all()
+        assert len(chosen) == k
+        assert costs[chosen].sum() == best
+    else:
+        assert (chosen == -1).all()
 
 
 def finished(contraction: Contraction, at: DualValues, cutoff: float, best: float) -> Enumeration:

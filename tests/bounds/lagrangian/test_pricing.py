@@ -238,17 +238,6 @@ def test_searches_of_more_blocks_agree_with_and_without_boxes(dimension, kind):
         assert met[0] < 5.0
 
 
-def test_many_blocks_in_the_plane_have_regions_that_tile_it():
-    points = np.random.default_rng(0).normal(size=(300, 5))
-    assert PricingProblem.of(contracted(points, 30)).regions is None
-    problem = PricingProblem.of(contracted(points[:, :2], 30))
-    regions, points = problem.regions, problem.data.points
-    sides = regions.high - regions.low
-    assert sides.prod(axis=1).sum() == pytest.approx(np.ptp(points, axis=0).prod())
-    assert (regions.low[regions.owner] <= points).all()
-    assert (points <= regions.high[regions.owner]).all()
-
-
 def test_few_blocks_are_priced_without_boxes_in_few_nodes():
     """One is a hundred times as far away: halving boxes takes 200,000 nodes and more."""
     points = np.random.default_rng(0).normal(size=(10, 31))

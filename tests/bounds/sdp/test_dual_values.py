@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
@@ -180,27 +179,6 @@ def test_rounding_in_large_blocks_never_lifts_the_bound_above_the_truth():
         run = SdpBounding().start(contract(instance), None)
         for _ in range(5):
             assert Fraction(run.advance(np.inf).bound.value) <= truth
-
-
-def test_blocks_of_clusters_far_apart_are_fixed():
-    """Many of them, and more for lower cutoffs."""
-    rng = np.random.default_rng(3)
-    points = rng.normal(size=(40, 2)) + np.repeat([[0.0, 0.0], [6.0, 0.0]], 20, axis=0)
-    contraction = contract(Instance(points, 2))
-    run, relaxation = SdpBounding().start(contraction, None), Relaxation.of(contraction)
-    for _ in range(5):
-        run.advance(np.inf)
-    dual, cost = run.warm_start().dual, contraction.cost(np.repeat([0, 1], 20))
-    bound, found = safe_bound(relaxation, dual), []
-    for share in (1.01, 1.005, 1.001):
-        pairs = pairs_apart(relaxation, dual, bound, share * cost)
-        assert (pairs[:, 0] < 20).all()
-        assert (pairs[:, 1] >= 20).all()
-        found.append({*map(tuple, pairs)})
-    assert found[0] <= found[1] <= found[2]
-    assert len(found[0]) > 300
-    for cutoff in (-1.0, 0.0, np.inf):  # a closed node, and one without an incumbent
-        assert pairs_apart(relaxation, dual, ProvenBound(0.0), cutoff).shape == (0, 2)
 
 
 @given(feasible("pairs", "weights", "units"))

@@ -9,7 +9,6 @@ import pytest
 
 from heuristics import MultiStart
 from sdpbb import SolverParameters, solve
-from sdpbb.app.cli.options import EngineOptions
 from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -90,18 +89,6 @@ def test_a_child_begins_with_what_its_parent_has_proven(solver):
             warm = bounding_by(other).start(child, warm_start).advance(np.inf).bound.value
             assert warm >= before.bound.value * (1 - (1e-2 if other == "admm" else 1e-5))
         assert warm > SdpBounding().start(child, None).advance(np.inf).bound.value
-
-
-def test_roots_have_a_bound_at_once():
-    root = SdpBounding().start(SMALL, None, BEST.labels)
-    first = root.advance(BEST.cost)
-    assert root.n_iterations == 0
-    assert 0.5 * BEST.cost < first.bound.value <= BEST.cost
-    assert root.advance(BEST.cost).bound >= first.bound
-    assert root.n_iterations == 20
-    child = SdpBounding().start(SMALL, root.warm_start())
-    child.advance(BEST.cost)
-    assert child.n_iterations == 20
 
 
 @pytest.mark.parametrize("n_iterations", [1, 7, 10, 13])
@@ -195,13 +182,3 @@ def test_too_many_blocks_are_refused_before_the_run():
             solve(clouds(1, 20, 3), parameters, events.append)
     assert not events
     assert solve(clouds(1, 10, 3), SolverParameters(bounding="sdp", sdp=sdp)).objective
-
-
-def test_parameters():
-    with pytest.raises(
-        ParameterError, match=r"^solver = 'osqp': CVXPY finds none; expected one of admm"
-    ):
-        SdpParameters(solver="osqp")
-    assert EngineOptions(gap=1e-4, workers=1).parameters().sdp == SdpParameters()
-    asked = EngineOptions(gap=1e-4, workers=1, sdp_solver="clarabel").parameters()
-    assert asked.sdp == SdpParameters(solver="clarabel")

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 from sdpbb.bounds.sdp.spectrum import CAP, SpectralProjector, simplex_threshold
-from sdpbb.runtime.cores import LARGE, using_cores
+from sdpbb.runtime.cores import LARGE
 
 
 def unit(rng: np.random.Generator, m: int) -> np.ndarray:
@@ -73,13 +72,6 @@ def growing_ranks(rng, m):
         yield (Q * values) @ Q.T
 
 
-@given(st.integers(0, 10**6), st.integers(2, 30))
-def test_small_matrices_are_projected_exactly(seed, m):
-    rng = np.random.default_rng(seed)
-    projector = SpectralProjector().attach(unit(rng, m), 1.5)
-    project_all(projector, [symmetric(rng, m)], 1e-10)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("m", "sequence", "n_exact"),
@@ -127,18 +119,3 @@ def test_an_eigenvalue_that_overflows_single_precision_is_filtered_in_double():
     projector.project(M + 1e14 * np.outer(far, far), 1.0, out)
     assert np.isfinite(np.triu(out)).all()
     assert np.trace(out) == pytest.approx(5.0, abs=1e-3)
-
-
-@pytest.mark.parametrize("m", [20, 300])
-def test_the_number_of_cores_changes_no_bit(monkeypatch, m):
-    monkeypatch.setattr("sdpbb.runtime.cores.LEAST_WORK", 0.0)
-    results = []
-    for n in (1, 2, 3):
-        rng = np.random.default_rng(7)
-        projector = SpectralProjector().attach(unit(rng, m), 4.0)
-        out = np.zeros((m, m))
-        with threadpool_limits(1), using_cores(n):
-            for M in following(rng, m, 3, 1e-3):
-                projector.project(M, 1e-3, out)
-        results.append(out)
-    assert all(np.array_equal(results[0], result) for result in results)

@@ -102,27 +102,13 @@ class CoverProgramme:
         return int((rows[start[1:] - 1] - rows[start[:-1]]).max(initial=0))
 
 
-@dataclass(frozen=True, eq=False)
-class InteriorSolution:
-    """Point near the central path.
-
-    x : (t,) > 0
-    prices, sigma : >= 0, such that reduced costs are > 0 but for the tolerance
-    value : c'x
-    is_precise : whether the tolerance was reached
-    """
-
-    x: Vector
-    prices: Vector
-    sigma: float
-    value: float
-    is_precise: bool
-
-
 def solve_cover(
     programme: CoverProgramme, prices: Vector, sigma: float, tolerance: float
-) -> InteriorSolution:
-    """Solve a covering programme to a relative gap.
+) -> tuple[MasterSolution, bool]:
+    """Solve a covering programme to a relative gap; return whether that was reached, too.
+
+    The solution is near the central path: x > 0, prices and sigma >= 0, such that reduced costs
+    are > 0 but for the tolerance.
 
     prices, sigma : to begin from; the mean price is the unit
     """
@@ -135,13 +121,9 @@ def solve_cover(
         is_precise = iterate.is_within(tolerance)
         if is_precise or not iterate.advance(tolerance):
             break
-    return InteriorSolution(
-        iterate.x,
-        iterate.duals[:-1] * unit,
-        float(iterate.duals[-1]) * unit,
-        float(scaled.costs @ iterate.x) * unit,
-        is_precise,
-    )
+    duals, value = iterate.duals * unit, float(scaled.costs @ iterate.x) * unit
+    found = MasterSolution(Phase.COST, value, iterate.x, duals[:-1], float(duals[-1]), 0.0)
+    return found, is_precise
 
 
 @dataclass(eq=False)
@@ -334,18 +316,19 @@ class InteriorMaster(MasterProgramme):
     def solve(self) -> MasterSolution:
         """Minimise over the pool to the present tolerance."""
         programme = CoverProgramme(self._matrix, self.columns.costs, self._k)
-        found = solve_cover(programme, self.prices[self._order], self.sigma, self.tolerance)
-        if not found.is_precise:  # the last prices may be far from those of a small value
+        begin = self.prices[self._order], self.sigma
+        found, is_precise = solve_cover(programme, *begin, self.tolerance)
+        if not is_precise:  # the last prices may be far from those of a small value
             level = np.full(self._m, found.value / self._m)
-            found = solve_cover(programme, level, 0.0, self.tolerance)
+            found, is_precise = solve_cover(programme, level, 0.0, self.tolerance)
         if not (math.isfinite(found.sigma) and np.isfinite(found.prices).all()):
             raise BackendFailure("interior point method: numbers that differ too much in size")
         self.solved = self.tolerance
-        self.is_exact = self.tolerance <= _LAST or not found.is_precise
+        self.is_exact = self.tolerance <= _LAST or not is_precise
         self.prices, self.sigma = np.empty(self._m), found.sigma
         self.prices[self._order] = found.prices
         x = np.where(found.x > _NOTHING, found.x, 0.0)
-        return MasterSolution(Phase.COST, found.value, x, self.prices, found.sigma, 0.0)
+        return replace(found, x=x, prices=self.prices)
 
     def observe(self, solution: MasterSolution, shown: float) -> None:
         """Set the next tolerance by the gap that pricing has shown between value and bound."""

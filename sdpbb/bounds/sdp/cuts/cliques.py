@@ -27,7 +27,7 @@ probability of i and j being together in the larger one is negative, nor in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Found, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.kernel.arithmetic import down, up
+from sdpbb.checker.kernel.arithmetic import down
+from sdpbb.checker.kernel.cuts.templates import least_of_vector
 from sdpbb.checker.kernel.sizes import SizeLimits
 
-_EPS = float(np.finfo(np.float64).eps)
 # Minimum violation of a clique, as a share of its right-hand side.
 TOLERANCE = 1e-5
 # Maximum listed cliques per block, extreme size and round.
@@ -47,30 +47,17 @@ PER_BLOCK = 4
 LAST = 16
 
 
-@dataclass(frozen=True)
-class ExtremeSizes:
-    """Clique on the largest of listed sizes, or on the smallest.
+def extreme_sizes(listed: Sequence[int], is_largest: bool) -> tuple[int, int, int]:
+    """Return q, how many clusters have the largest of listed sizes, or the smallest, and factors.
 
-    count : q, how many clusters have the size e
-    on_pairs, on_entries : coefficients of Z_ij and of Z_ii
-    side : right-hand side, rounded down
+    They are alpha and beta of the clique as an integer vector, the coefficients of Z_ij and Z_ii
+    (`sdpbb.checker.kernel.cuts.templates`). Not all sizes are equal.
     """
-
-    count: int
-    on_pairs: int
-    on_entries: int
-    side: float
-
-
-def extreme_sizes(listed: Sequence[int], is_largest: bool) -> ExtremeSizes:
-    """Return the clique on the largest of listed sizes, not all of them equal, or the smallest."""
     outermost = max if is_largest else min
     e = outermost(listed)
     others = [other for other in listed if other != e]
-    q, s = len(listed) - len(others), outermost(others)
-    if is_largest:
-        return ExtremeSizes(q, e - s, s, down(1.0 + down(q * s / e)))
-    return ExtremeSizes(q, s - e, -s, -up(1.0 + up(q * s / e)))
+    s = outermost(others)
+    return len(listed) - len(others), abs(e - s), s if is_largest else -s
 
 
 def separate_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
@@ -94,17 +81,16 @@ def separate_listed_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> C
     if exact is None:
         return found
     for kind in ("largest_cliques", "smallest_cliques"):
-        sizes = extreme_sizes(exact, kind == "largest_cliques")
-        threshold = sizes.side - TOLERANCE * abs(sizes.side)
-        on_entries, on_pairs = float(sizes.on_entries), float(sizes.on_pairs)
-        given = on_entries * np.diag(Z), on_pairs, sizes.count, LAST, threshold
+        count, alpha, beta = extreme_sizes(exact, kind == "largest_cliques")
+        sizes = [Fraction(size) for size in exact]
+        side = down(float(least_of_vector((1,) * (count + 1), alpha, beta, sizes, True)))
+        threshold = side - TOLERANCE * abs(side)
+        given = float(beta) * np.diag(Z), float(alpha), count, LAST, threshold
         members, values = _grown_from_all(Z, given)
         rows, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
         order = np.argsort(values[first], kind="stable")[: PER_BLOCK * relaxation.m]
-        own = [(p, p, on_entries) for p in range(sizes.count + 1)]
-        # The checker's, rounded down, is the same up to a unit in the last place.
-        side = sizes.side - 4.0 * _EPS * abs(sizes.side)
-        entries = [*_pairs(sizes.count + 1, on_pairs), *own]
+        own = [(p, p, float(beta)) for p in range(count + 1)]
+        entries = [*_pairs(count + 1, float(alpha)), *own]
         found = found + CutSet.of_rows(kind, rows[order], entries, side)
     return found
 

@@ -129,12 +129,6 @@ def test_affinity_is_that_of_clear_clusters() -> None:
     assert np.allclose(run.affinity(), same / same.sum(axis=1), atol=1e-2 / 20)
 
 
-def test_reach() -> None:
-    rng = np.random.default_rng(0)
-    for d, k, expected in ((3, 2, True), (4, 2, False), (2, 1, False), (2, 10, False)):
-        assert has_places(contracted(rng.normal(size=(10, d)), k)) is expected
-
-
 def test_no_time_changes_nothing() -> None:
     points = np.random.default_rng(0).normal(size=(50, 2))
     run = begun(Instance(points, 2), (points[:, 0] > 0).astype(np.intp))
