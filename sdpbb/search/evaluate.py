@@ -17,7 +17,13 @@ from sdpbb.problem.feasibility import find_feasible
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.cores import using_cores
-from sdpbb.search.contractions import (
+from sdpbb.search.limits import ENDLESS, Budget
+from sdpbb.search.node import (
+    EvaluationState,
+    Fixings,
+    Node,
+    NodeResult,
+    NodeStatus,
     bounded_contraction,
     branching_pair,
     contractions_of,
@@ -25,8 +31,6 @@ from sdpbb.search.contractions import (
     labels_of_blocks,
     only_clustering,
 )
-from sdpbb.search.limits import ENDLESS, Budget
-from sdpbb.search.node import EvaluationState, Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.tree import Tolerances, with_fixings
 
 
