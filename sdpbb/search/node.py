@@ -86,7 +86,8 @@ class Node:
         ancestor. They may violate those of the node, and constraints on clusters
     lower : proven for every clustering of the node; the parent's, until the node is evaluated
     warm_start : the bounding method's, from the parent
-    state : from which the node's evaluation goes on, or None if it has not begun
+    bounding : the bounding method's run, from which the evaluation resumes; None before it begins
+    n_heuristics : heuristics run so far, the one before the bounding included
     """
 
     number: int = 0
@@ -97,7 +98,8 @@ class Node:
     known_labels: NDArray[np.intp] | None = None
     lower: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     warm_start: Any = None
-    state: EvaluationState | None = None
+    bounding: Any = None
+    n_heuristics: int = 0
 
     def proven(self, bound: ProvenBound) -> ProvenBound:
         """Return the bound of the node that follows from a bound with its decisions and fixings.
@@ -105,19 +107,6 @@ class Node:
         The bound given is one of the clusterings that keep them.
         """
         return max(self.lower, min(bound.bare(), ProvenBound(self.fixings.below)))
-
-
-@stored
-@dataclass(frozen=True, eq=False)
-class EvaluationState:
-    """State of a node's evaluation, from which it goes on as if it had not been left.
-
-    bounding : the bounding method's run, or None before its first iteration
-    n_heuristics : heuristics run so far, the one before the bounding included
-    """
-
-    bounding: Any = None
-    n_heuristics: int = 0
 
 
 class NodeStatus(Enum):
@@ -140,7 +129,7 @@ class NodeResult:
         incumbent the evaluation was given
     block_of, known_labels : the blocks that were bounded, and labels that keep the node's
         must-links and cannot-links, where known
-    state : for UNFINISHED, from which the evaluation goes on
+    bounding, n_heuristics : for UNFINISHED, from which the evaluation resumes (see `Node`)
     warm_start : for BRANCH and FIXED, for the children, or the node itself
     pair : for BRANCH, the points to branch on
     fixings : for BRANCH and FIXED, what was fixed besides what was before
@@ -155,7 +144,8 @@ class NodeResult:
     source: str = ""
     block_of: NDArray[np.intp] | None = None
     known_labels: NDArray[np.intp] | None = None
-    state: EvaluationState | None = None
+    bounding: Any = None
+    n_heuristics: int = 0
     warm_start: Any = None
     pair: Pair | None = None
     fixings: Fixings = field(default_factory=Fixings)

@@ -112,8 +112,7 @@ class Tree:
     @property
     def has_begun(self) -> bool:
         """True once the bounding of a node has begun."""
-        states = [node.state for node in self._unfinished()]
-        return self.n_created > 1 or any(s is not None and s.bounding is not None for s in states)
+        return self.n_created > 1 or any(node.bounding is not None for node in self._unfinished())
 
     @property
     def n_waiting(self) -> int:
@@ -253,7 +252,7 @@ class Tree:
         The points of the pair share a cluster in the first, and do not in the second.
         """
         node, together, apart = self._running.pop(number), self.n_created, self.n_created + 1
-        born = replace(node, state=None)
+        born = replace(node, bounding=None, n_heuristics=0)
         self._push(replace(born, number=together, must_link=(*node.must_link, pair)))
         self._push(replace(born, number=apart, cannot_link=(*node.cannot_link, pair)))
         self._news.append(Branched(number, node.lower.value, pair, together, apart))
@@ -300,15 +299,16 @@ def advanced(node: Node, result: NodeResult) -> Node:
     keeps_start = result.warm_start is None and not is_moved
     return replace(
         with_fixings(node, result.fixings),
-        # A state belongs to the contraction that the node's present blocks give again.
+        # A bounding belongs to the contraction that the node's present blocks give again.
         block_of=node.block_of if is_left or result.block_of is None else result.block_of,
         known_labels=node.known_labels if result.known_labels is None else result.known_labels,
         lower=node.proven(result.bound),
         warm_start=node.warm_start if keeps_start else result.warm_start,
-        state=result.state,
+        bounding=result.bounding,
+        n_heuristics=result.n_heuristics,
     )
 
 
 def with_fixings(node: Node, fixings: Fixings) -> Node:
     """Return a node with further fixings; it starts again from its warm start."""
-    return replace(node, fixings=node.fixings + fixings, state=None)
+    return replace(node, fixings=node.fixings + fixings, bounding=None, n_heuristics=0)
