@@ -111,7 +111,7 @@ def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     n_times = 0
     while result.termination is Termination.INTERRUPTED:
         (root,) = read_checkpoint(path).tree.__getstate__()["nodes"]
-        assert root.state.bounding.admm.n_iterations == 20 * n_times
+        assert root.bounding.admm.n_iterations == 20 * n_times
         interrupt = threading.Event()
         result = resume(path, after_a_slice, interrupt)
         n_times += 1

@@ -118,37 +118,30 @@ def read_checkpoint(path: FilePath) -> RunState:
     raise ArchiveError(f"{name}: {problem}")
 
 
+@dataclass(eq=False)
 class CheckpointWriter(Watch):
     """Watch that writes the state of a run to a file while its search goes on.
 
     It is written every INTERVAL, but seldom enough to take no more than SHARE of the time, and at
-    the end. A disk that is full or a folder that has gone does not end the run: the observer is
-    told, and it is tried again. Without a path, nothing is done.
+    the end. A disk that is full or a folder that has gone does not end the run: it reports that to
+    the observer, and tries again.
+
+    path : of the file; None: nothing is done
+    state : what is written, as it is then
+    seconds : of the run, now
+    observer : receives failures
     """
 
-    def __init__(
-        self,
-        path: FilePath | None,
-        state: RunState,
-        seconds: Callable[[], float],
-        observer: Observer,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        path : of the file, or None
-        state : what is written, as it is then
-        seconds : of the run, now
-        observer : told of failures
-        """
-        self._path = path
-        self._state = state
-        self._seconds = seconds
-        self._observer = observer
+    path: FilePath | None
+    state: RunState
+    seconds: Callable[[], float]
+    observer: Observer
+
+    def __post_init__(self) -> None:
         self._due = time.perf_counter()
         self._is_failing = False
-        if path is not None:
-            remove_leftovers(path)
+        if self.path is not None:
+            remove_leftovers(self.path)
 
     def round_ended(self, tree: Tree) -> None:
         if time.perf_counter() >= self._due:
@@ -159,16 +152,16 @@ class CheckpointWriter(Watch):
 
     def write(self, finished: bool = True) -> None:
         """Write the state now; finished : whether the run has ended."""
-        if self._path is None:
+        if self.path is None:
             return
         started = time.perf_counter()
-        self._state.seconds = self._seconds()
+        self.state.seconds = self.seconds()
         try:
-            write_checkpoint(self._path, self._state)
+            write_checkpoint(self.path, self.state)
         except (OSError, MemoryError) as error:
             reason = getattr(error, "strerror", None) or str(error) or "out of memory"
             if finished or not self._is_failing:
-                self._observer(CheckpointFailed(os.fspath(self._path), reason, finished))
+                self.observer(CheckpointFailed(os.fspath(self.path), reason, finished))
             self._is_failing = True
         else:
             self._is_failing = False

@@ -28,7 +28,6 @@ from sdpbb.search.events import (
     NodeEnd,
     NodeLeft,
     Progress,
-    Resumed,
     Started,
     SubsetLost,
     SubsetsChosen,
@@ -54,6 +53,9 @@ HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )
 
+WITHOUT_BOUND = (
+    "only heuristics run; the only bound is the scatter inside blocks (no bound for a certificate)"
+)
 IGNORED_BY_SUBSETS = (
     "bounds of subsets ignore minimum sizes, listed sizes, limits on weights, and constraints "
     "between subsets"
@@ -115,8 +117,14 @@ def notice(event: Event) -> str:
     match event:
         case Compiling():
             return COMPILING
-        case MemoryShort():
-            return memory_shortage(event)
+        case MemoryShort(n_blocks, needed, available, bounding, workers):
+            with_workers = f"with {counted(workers, 'worker')}"
+            instead = {None: WITHOUT_BOUND, "colgen": "bounding by column generation alone"}
+            return (
+                f"memory: a node of {counted(n_blocks, 'block')} needs about {needed:.0f} MiB, "
+                f"{max(0.0, available):.0f} MiB are free: "
+                f"{instead.get(bounding, with_workers)}"
+            )
         case WorkerCrashed(reason):
             return f"a worker crashed ({reason}); what it evaluated is evaluated again"
         case NodeLeft(node, end=NodeEnd.LOST):
@@ -133,19 +141,6 @@ def notice(event: Event) -> str:
             size = f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:.1f} kB"
             return f"certificate {shown_path(path)} written ({size})"
     return ""
-
-
-def memory_shortage(short: MemoryShort) -> str:
-    """Return one line: what is done where the chosen bounding does not fit the memory."""
-    instead = {
-        None: "only heuristics run; the only bound is the scatter inside blocks (no bound for a "
-        "certificate)",
-        "colgen": "bounding by column generation alone",
-    }.get(short.bounding, f"with {counted(short.workers, 'worker')}")
-    return (
-        f"memory: a node of {counted(short.n_blocks, 'block')} needs about {short.needed:.0f} "
-        f"MiB, {max(0.0, short.available):.0f} MiB are free: {instead}"
-    )
 
 
 def ignored_by_subsets(instance: Instance) -> list[str]:
@@ -165,10 +160,12 @@ def subsets_line(chosen: SubsetsChosen) -> str:
 def progress_line(progress: Progress) -> str:
     """Return one row of the table under HEADING."""
     letter = SOURCES.get(progress.source, OTHER_SOURCE) if progress.source else " "
+    lower, upper = progress.lower, progress.upper
     return (
-        f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_lower(progress.lower):>14} "
-        f"{_upper(progress.upper):>14} {percent_up(progress.gap):>9} {progress.n_cuts:8d} "
-        f"{progress.seconds:8.1f}s"
+        f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} "
+        f"{rounded_down(lower, 8) if math.isfinite(lower) else '-':>14} "
+        f"{f'{upper:.8g}' if math.isfinite(upper) else '-':>14} "
+        f"{percent_up(progress.gap):>9} {progress.n_cuts:8d} {progress.seconds:8.1f}s"
     )
 
 
@@ -190,45 +187,27 @@ def instance_line(instance: Instance) -> str:
 
 
 def _header(started: Started, version: str) -> str:
+    """Return the lines on a run that begins: the instance, its blocks, what it resumes from."""
     lines = [
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering",
         instance_line(started.instance),
-        _blocks_line(started),
-        _resumption(started.resumed),
     ]
-    return "\n".join(filter(None, lines))
-
-
-def _blocks_line(started: Started) -> str:
-    """Return one line on the blocks, which other lines count."""
-    n_points = started.instance.n_points
-    if not started.n_blocks:  # the instance is infeasible at once
-        return ""
-    if started.n_blocks == n_points:
-        return f"blocks to cluster: the {n_points:,} points, as nothing is merged"
-    linked = ["must-linked points"] if started.n_blocks + started.n_equal < n_points else []
-    equal = [counted(started.n_equal, "equal point")] if started.n_equal else []
-    return (
-        f"after merging {' and '.join(linked + equal)}: {started.n_blocks:,} blocks (points or "
-        f"groups), {counted(started.n_cannot_link, 'cannot-link')} between them"
-    )
-
-
-def _resumption(resumed: Resumed | None) -> str:
-    if resumed is None:
-        return ""
-    return (
-        f"resumed from {shown_path(resumed.path)}: {counted(resumed.n_nodes, 'node')} done, "
-        f"{resumed.n_open} open, {resumed.seconds:.1f} s"
-    )
-
-
-def _lower(bound: float) -> str:
-    return rounded_down(bound, 8) if math.isfinite(bound) else "-"
-
-
-def _upper(cost: float) -> str:
-    return f"{cost:.8g}" if math.isfinite(cost) else "-"
+    n_points, n_blocks, n_equal = started.instance.n_points, started.n_blocks, started.n_equal
+    if n_blocks == n_points:
+        lines.append(f"blocks to cluster: the {n_points:,} points, as nothing is merged")
+    elif n_blocks:  # else the instance is infeasible at once
+        linked = ["must-linked points"] if n_blocks + n_equal < n_points else []
+        equal = [counted(n_equal, "equal point")] if n_equal else []
+        lines.append(
+            f"after merging {' and '.join(linked + equal)}: {n_blocks:,} blocks (points or "
+            f"groups), {counted(started.n_cannot_link, 'cannot-link')} between them"
+        )
+    if (resumed := started.resumed) is not None:
+        lines.append(
+            f"resumed from {shown_path(resumed.path)}: {counted(resumed.n_nodes, 'node')} done, "
+            f"{resumed.n_open} open, {resumed.seconds:.1f} s"
+        )
+    return "\n".join(lines)
 
 
 def log(event: Event) -> None:

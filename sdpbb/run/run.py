@@ -36,7 +36,7 @@ from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
 from sdpbb.run.kernels import compile_all
 from sdpbb.run.memory_plan import memory_plan
-from sdpbb.run.report import ignored_by_subsets, memory_shortage
+from sdpbb.run.report import ignored_by_subsets, notice
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.executors.given import workers_beyond
 from sdpbb.runtime.files import FilePath
@@ -282,7 +282,7 @@ class Run:
         if state.subsets is not None and state.tree and state.tree.statistics.n_subsets:
             yield from ignored_by_subsets(state.instance)
         if self._short is not None:
-            yield memory_shortage(self._short)
+            yield notice(self._short)
 
     def _write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""

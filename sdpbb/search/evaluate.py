@@ -17,7 +17,12 @@ from sdpbb.problem.feasibility import find_feasible
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.cores import using_cores
-from sdpbb.search.contractions import (
+from sdpbb.search.limits import ENDLESS, Budget
+from sdpbb.search.node import (
+    Fixings,
+    Node,
+    NodeResult,
+    NodeStatus,
     bounded_contraction,
     branching_pair,
     contractions_of,
@@ -25,8 +30,6 @@ from sdpbb.search.contractions import (
     labels_of_blocks,
     only_clustering,
 )
-from sdpbb.search.limits import ENDLESS, Budget
-from sdpbb.search.node import EvaluationState, Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.tree import Tolerances, with_fixings
 
 
@@ -99,7 +102,8 @@ def _evaluate(node: Node, upper: float, context: EvaluationContext, budget: Budg
         if isinstance(found, Infeasibility):
             return NodeResult(NodeStatus.INFEASIBLE, NOTHING)
         if found is None:
-            return NodeResult(NodeStatus.UNFINISHED, NOTHING, state=node.state)
+            begun = {"bounding": node.bounding, "n_heuristics": node.n_heuristics}
+            return NodeResult(NodeStatus.UNFINISHED, NOTHING, **begun)
         feasible = found
     evaluation = _Evaluation(node, context, decided, bounded, feasible, budget, upper)
     same = bounded.n_blocks == decided.n_blocks
@@ -129,7 +133,7 @@ class _Evaluation:
     def __post_init__(self) -> None:
         node, context = self.node, self.context
         self._bound = NOTHING
-        self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
+        self._n_heuristics = node.n_heuristics
         self._heuristic = PreparedSearch(
             context.heuristic,
             self.decided,
@@ -203,12 +207,12 @@ class _Evaluation:
 
     def _begin(self) -> BoundRun[Any]:
         """Begin to bound the node, or continue with it."""
-        bounding, state = self.context.bounding, self.node.state
-        if state is None or state.bounding is None:
+        bounding, begun = self.context.bounding, self.node.bounding
+        if begun is None:
             self._run = bounding.start(self.bounded, self.node.warm_start, self._known_labels())
         else:
             # A run changes its state, and a node is not to change.
-            self._run = bounding.resume(self.bounded, copy.deepcopy(state.bounding))
+            self._run = bounding.resume(self.bounded, copy.deepcopy(begun))
             self._iterations_before = self._run.n_iterations
         return self._run
 
@@ -333,9 +337,8 @@ class _Evaluation:
         decisions, if there are any.
         """
         if status is NodeStatus.UNFINISHED:
-            known = self.node.state or EvaluationState()
-            bounding = known.bounding if self._run is None else self._run
-            more["state"] = EvaluationState(bounding, self._n_heuristics)
+            more["bounding"] = self.node.bounding if self._run is None else self._run
+            more["n_heuristics"] = self._n_heuristics
         is_kept = self._of_blocks(self.labels, self.decided) is not None
         return NodeResult(
             status=status,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from sdpbb.search.events import Observer, Progress
 from sdpbb.search.limits import Limits
@@ -33,18 +34,19 @@ class Watch:
         """Be told that the search has ended; nodes that are not finished are open."""
 
 
+@dataclass(eq=False)
 class Reporter(Watch):
-    """Watch that tells an observer of a search.
+    """Watch that reports a search to an observer.
 
     It sends `Progress` after each result, and now and then where there is none; `NodeLeft` and
     `Branched`.
     """
 
-    def __init__(self, observer: Observer, limits: Limits) -> None:
-        self.observer = observer
-        self._limits = limits
-        self._began_at = limits.seconds
-        self._reported_at: float | None = None
+    observer: Observer
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        self._reported_at, self._has_reported = self.limits.seconds, False
         self._upper = math.inf  # the cost of the incumbent that was reported last
         self._n_cuts = 0  # of the node evaluated last
 
@@ -60,8 +62,8 @@ class Reporter(Watch):
 
         It does so after a while without a report.
         """
-        is_new = self._reported_at is None or tree.upper < self._upper
-        if self._seconds_of_silence >= (SOON if is_new else SILENCE):
+        is_new = not self._has_reported or tree.upper < self._upper
+        if self.limits.seconds - self._reported_at >= (SOON if is_new else SILENCE):
             self._report(tree)
 
     def evaluated(
@@ -79,25 +81,19 @@ class Reporter(Watch):
         for event in (*tree.take_news(), *tree.open_nodes()):
             self.observer(event)
 
-    @property
-    def _seconds_of_silence(self) -> float:
-        """Seconds since the last report, or since the search began."""
-        last = self._began_at if self._reported_at is None else self._reported_at
-        return self._limits.seconds - last
-
     def _report(self, tree: Tree) -> None:
-        seconds = self._limits.seconds
-        self._reported_at = seconds
+        self._reported_at, self._has_reported = self.limits.seconds, True
+        is_new = tree.upper < self._upper
+        self._upper = tree.upper
         self.observer(
             Progress(
-                seconds=seconds,
+                seconds=self._reported_at,
                 n_nodes=tree.statistics.n_nodes,
                 n_open=tree.n_open,
                 lower=tree.lower,
                 upper=tree.upper,
                 gap=tree.gap,
                 n_cuts=self._n_cuts,
-                source=tree.source if tree.upper < self._upper else "",
+                source=tree.source if is_new else "",
             )
         )
-        self._upper = tree.upper

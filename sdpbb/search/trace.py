@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sdpbb.problem import Origin
 from sdpbb.search.events import (
@@ -97,13 +97,11 @@ class Trace:
 
     def _end(self, number: int, lower: float, end: NodeEnd) -> int:
         """Record how a node was left, and return its position."""
-        position = self._positions.get(number)
-        if position is None:
-            self._positions[number] = position = len(self.nodes)
+        if number not in self._positions:
+            self._positions[number] = len(self.nodes)
             self.nodes.append(TracedNode(None, None, None, lower, end))
-        else:
-            born = self.nodes[position]
-            self.nodes[position] = TracedNode(born.parent, born.together, born.rows, lower, end)
+        position = self._positions[number]
+        self.nodes[position] = replace(self.nodes[position], lower=lower, end=end)
         return position
 
     def _record_end_of_run(self, event: Finished) -> None:

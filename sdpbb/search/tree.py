@@ -112,8 +112,7 @@ class Tree:
     @property
     def has_begun(self) -> bool:
         """True once the bounding of a node has begun."""
-        states = [node.state for node in self._unfinished()]
-        return self.n_created > 1 or any(s is not None and s.bounding is not None for s in states)
+        return self.n_created > 1 or any(node.bounding is not None for node in self._unfinished())
 
     @property
     def n_waiting(self) -> int:
@@ -194,14 +193,8 @@ class Tree:
         seconds : of the run until now
         """
         self.count(n_iterations=result.n_iterations, n_fixed=len(result.fixings))
-        pair = self._apply(number, result)
-        if result.status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
-            self._count_node(number, seconds)
-        return pair
-
-    def _apply(self, number: int, result: NodeResult) -> Pair | None:
         self.offer(result.labels, result.cost, result.source)
-        node = advanced(self._running[number], result)
+        node, pair = advanced(self._running[number], result), None
         assert node.lower >= self._running[number].lower
         self._running[number] = node
         if result.status is NodeStatus.INFEASIBLE:
@@ -209,13 +202,15 @@ class Tree:
         elif self.tolerances.closes(node.lower, self.upper):
             self._finish(number, node.lower.value)
         elif result.status is NodeStatus.BRANCH:
-            return result.pair
+            pair = result.pair
         elif result.status is NodeStatus.CLOSED:
             # The cost of its only clustering is below the rounding margin of a certificate.
             self.abandon(number, NodeEnd.UNPROVEN)
         else:
             self._due.append(number)
-        return None
+        if result.status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
+            self._count_node(number, seconds)
+        return pair
 
     def _finish(self, number: int, lower: float) -> None:
         """Be done with a running node, none of whose clusterings costs less than this bound."""
@@ -256,16 +251,12 @@ class Tree:
 
         The points of the pair share a cluster in the first, and do not in the second.
         """
-        node = self._running.pop(number)
-        together = self._add_child(child(node, pair, together=True))
-        apart = self._add_child(child(node, pair, together=False))
+        node, together, apart = self._running.pop(number), self.n_created, self.n_created + 1
+        born = replace(node, bounding=None, n_heuristics=0)
+        self._push(replace(born, number=together, must_link=(*node.must_link, pair)))
+        self._push(replace(born, number=apart, cannot_link=(*node.cannot_link, pair)))
         self._news.append(Branched(number, node.lower.value, pair, together, apart))
         return together, apart
-
-    def _add_child(self, node: Node) -> int:
-        number = self.n_created
-        self._push(replace(node, number=number))
-        return number
 
     def offer(self, labels: NDArray[np.intp] | None, cost: float, source: str) -> bool:
         """Take a clustering if it improves the incumbent; return whether it does."""
@@ -298,40 +289,26 @@ def _finished_event(number: int, lower: float) -> NodeLeft:
 
 
 def advanced(node: Node, result: NodeResult) -> Node:
-    """Return a node after an evaluation, with all of the result that it continues from."""
+    """Return a node after an evaluation, with all of the result that it continues from.
+
+    Its next bound begins with the warm start of the result, or else of the node, unless components
+    have been moved since: dual values in other coordinates, which may be far larger, are of no use.
+    """
     is_left = result.status is NodeStatus.UNFINISHED
+    is_moved = result.fixings.components is not None
+    keeps_start = result.warm_start is None and not is_moved
     return replace(
         with_fixings(node, result.fixings),
-        # A state belongs to the contraction that the node's present blocks give again.
+        # A bounding belongs to the contraction that the node's present blocks give again.
         block_of=node.block_of if is_left or result.block_of is None else result.block_of,
         known_labels=node.known_labels if result.known_labels is None else result.known_labels,
         lower=node.proven(result.bound),
-        warm_start=_warm_start(node, result),
-        state=result.state,
+        warm_start=node.warm_start if keeps_start else result.warm_start,
+        bounding=result.bounding,
+        n_heuristics=result.n_heuristics,
     )
-
-
-def _warm_start(node: Node, result: NodeResult) -> Any:
-    """Return the warm start of the next bound.
-
-    It is the result's, or else the node's, unless components have been moved since: dual values in
-    other coordinates, which may be far larger, are of no use.
-    """
-    if result.warm_start is None and result.fixings.components is None:
-        return node.warm_start
-    return result.warm_start
 
 
 def with_fixings(node: Node, fixings: Fixings) -> Node:
     """Return a node with further fixings; it starts again from its warm start."""
-    return replace(node, fixings=node.fixings + fixings, state=None)
-
-
-def child(node: Node, pair: Pair, together: bool) -> Node:
-    """Return the child of a node (as `advanced`) in which two points share a cluster, or do not."""
-    return replace(
-        node,
-        must_link=(*node.must_link, pair) if together else node.must_link,
-        cannot_link=node.cannot_link if together else (*node.cannot_link, pair),
-        state=None,
-    )
+    return replace(node, fixings=node.fixings + fixings, bounding=None, n_heuristics=0)

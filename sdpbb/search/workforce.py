@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sdpbb.runtime.executors.given import GivenExecutor
 from sdpbb.runtime.executors.processes import LocalProcesses
@@ -17,6 +18,7 @@ ALONE, ALONE_NODES = 2.0, 3
 LONGEST_STEP = 1.0
 
 
+@dataclass(eq=False)
 class Workforce:
     """Workers of a run, and the switch to them from this process.
 
@@ -25,36 +27,24 @@ class Workforce:
 
     A context manager, which ends the workers.
 
-    Attributes
-    ----------
+    n_workers : of this machine, where each may use a core
+    warm_up : function of a module, called here before other processes start, and in each of them
+        before its first task
+    given : somebody else's executor, with its own number of workers, and memory of their own
+    on_death : called with how a worker has ended whose task is done again
     here : scheduler of this process
     scheduler : the one that has the tasks now: `here`, or that of the workers
     n_cores : of this machine that all processes may use together
-    is_given : whether the workers are those of somebody else's executor, with memory of their own
     """
 
-    def __init__(
-        self,
-        n_workers: int,
-        warm_up: Callable[[], None],
-        given: GivenExecutor | None = None,
-        on_death: Callable[[str], object] = lambda reason: None,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        n_workers : of this machine, where each may use a core
-        warm_up : function of a module, called here before other processes start, and in each of
-            them before its first task
-        given : somebody else's executor, with its own number of workers
-        on_death : called with how a worker has ended whose task is done again
-        """
+    n_workers: int
+    warm_up: Callable[[], None]
+    given: GivenExecutor | None = None
+    on_death: Callable[[str], object] = lambda reason: None
+
+    def __post_init__(self) -> None:
         self.here = self.scheduler = Scheduler(SerialExecutor())
-        self.n_cores = n_workers
-        self.is_given = given is not None
-        self._given, self._warm_up = given, warm_up
-        self._on_death = on_death
-        self._n_workers = n_workers
+        self.n_cores, self.is_given = self.n_workers, self.given is not None
         self._workers: Scheduler | None = None
         self._starts: TaskSource | None = None
         self._has_long_steps, self._looked_at = False, RUN_CLOCK()
@@ -69,19 +59,19 @@ class Workforce:
     def workers(self) -> Scheduler:
         """Scheduler of the workers, made when it is first used."""
         if self._workers is None:
-            executor = self._given or self._local_processes()
-            self._workers = Scheduler(executor, on_death=lambda key, reason: self._on_death(reason))
+            executor = self.given or self._local_processes()
+            self._workers = Scheduler(executor, on_death=lambda key, reason: self.on_death(reason))
         return self._workers
 
     def _local_processes(self) -> LocalProcesses:
         with RUN_CLOCK.stopped():
-            self._warm_up()  # all workers load what is cached
-        return LocalProcesses(self._n_workers, self._warm_up)
+            self.warm_up()  # all workers load what is cached
+        return LocalProcesses(self.n_workers, self.warm_up)
 
     @property
     def has_several_workers(self) -> bool:
         """True if the workers can do more than one task at a time."""
-        return self.is_given or self._n_workers > 1
+        return self.is_given or self.n_workers > 1
 
     @property
     def n_at_once(self) -> int:
@@ -112,8 +102,8 @@ class Workforce:
 
     def allow_workers(self, most: int) -> None:
         """Have at most so many workers of this machine from now on, as memory holds no more."""
-        if most < self._n_workers:
-            self._n_workers = most
+        if most < self.n_workers:
+            self.n_workers = most
             self.shutdown()
 
     def choose_for_subsets(self, have_long_steps: bool) -> None:

@@ -36,7 +36,7 @@ def test_stopping_leaves_the_parents_bound(context):
     outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, Budget(until_end=0.0))
     assert outcome.status is NodeStatus.UNFINISHED
     assert advanced(Node(lower=ProvenBound(0.5)), outcome).lower == ProvenBound(0.5)
-    assert outcome.state.bounding is None
+    assert outcome.bounding is None
 
 
 def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypatch):

@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Instance, contract
-from sdpbb.search.contractions import branching_pair, most_contested_pair, most_undecided_pair
 from sdpbb.search.events import Branched, NodeEnd, NodeEvent, NodeLeft
-from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus
+from sdpbb.search.node import (
+    Fixings,
+    Node,
+    NodeResult,
+    NodeStatus,
+    branching_pair,
+    most_contested_pair,
+    most_undecided_pair,
+)
 from sdpbb.search.tree import Tolerances, Tree
 from tests.examples import examples
 

@@ -151,7 +151,8 @@ class Decomposition(TaskRounds):
             until_end=seconds, cancelled=self.is_cancelled, found=self.take, bounds=False
         )
         context = replace(self.context, is_without_bound=True)
-        self._apply(evaluate(replace(self._root, state=None), self.tree.upper, context, budget))
+        root = replace(self._root, bounding=None, n_heuristics=0)
+        self._apply(evaluate(root, self.tree.upper, context, budget))
 
     def _raise_by_places(self) -> None:
         """Raise the bound by prices and places, if it has few dimensions and many blocks."""

@@ -346,7 +346,7 @@ def bound_subset(subset: Subset, budget: Budget) -> Subset:
         proof = replace(proof, proof=Proof([replace(known, steps=list(known.steps))]))
     while (node := tree.select()) is not None:
         context = replace(subset.context, tolerances=tree.tolerances)
-        left = replace(budget.left(), bounds=node.state is not None)
+        left = replace(budget.left(), bounds=node.n_heuristics > 0)
         result = evaluate(node, tree.upper, context, left)
         if proof is not None:
             proof.proof.nodes[0].record(result)
