@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform, get_type_hints
 
 from cyclopts import Group, Parameter, convert
 
@@ -119,6 +119,9 @@ def flag(
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def grouped(options: type[T]) -> type[T]:
     """Return a class as a frozen dataclass, whose fields are options of commands that take it."""
+    # Names of types mean what they mean here, also in classes of other modules derived from this.
+    types = get_type_hints(options, include_extras=True)
+    options.__annotations__ = {name: types[name] for name in options.__annotations__}
     made: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True, kw_only=True)(options))
     return made
 
