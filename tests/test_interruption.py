@@ -95,17 +95,6 @@ def test_ctrl_c_in_the_last_moment_is_not_lost():
     assert ended.value.result.status is sdpbb.SolutionStatus.OPTIMAL
 
 
-def test_the_second_ctrl_c_ends_at_once():
-    def twice(event):
-        press()
-        press()
-        raise AssertionError("this is not reached")
-
-    with pytest.raises(KeyboardInterrupt) as ended:
-        sdpbb.solve(sdpbb.Instance(SMALL, 2), observer=twice)
-    assert type(ended.value) is KeyboardInterrupt
-
-
 def press_once(kind):
     pressed = []
 

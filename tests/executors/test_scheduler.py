@@ -12,6 +12,7 @@ from sdpbb.errors import BackendFailure
 from sdpbb.runtime.executors.scheduler import (
     DEATHS,
     Scheduler,
+    SerialExecutor,
     Task,
     TaskExecutor,
     TaskOverdue,
@@ -19,6 +20,7 @@ from sdpbb.runtime.executors.scheduler import (
     source_of,
 )
 from tests.examples import examples
+from tests.executors import tasks
 from tests.executors.pool import Completion, TaskPool
 
 DIED = WorkerDied("died")
@@ -170,3 +172,30 @@ def test_leaving_the_pool_ends_its_executor():
         pass
     assert not executor.under_way
     assert pool.is_idle
+
+
+def test_tasks_of_this_process_run_when_they_are_submitted():
+    done = []
+    with TaskPool(SerialExecutor()) as pool:
+        for key in range(5):
+            pool.submit(key, done.append, key)
+            assert done[-1] == key
+            assert pool.wait(0) == [Completion(key, None)]
+
+
+def test_errors_come_from_wait_and_the_pool_goes_on():
+    with TaskPool(SerialExecutor()) as pool:
+        pool.submit(7, tasks.boom, "of task seven")
+        with pytest.raises(ValueError, match="of task seven") as raised:
+            pool.wait()
+        assert "boom" in [entry.name for entry in raised.traceback]
+        pool.submit(7, tasks.square, 3)
+        assert pool.wait() == [Completion(7, 9)]
+
+
+def test_an_interrupt_in_this_process_is_not_kept_for_later():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SerialExecutor().submit(interrupt)

@@ -203,14 +203,17 @@ class Outputs:
         inputs : files that are read; None for those not asked for
         resumed : the checkpoint of a run that goes on, which is written to as well without another
         """
+        # The engine writes these itself.
+        own = {"certificate": getattr(self, "certificate", None), "checkpoint": checkpoint}
+        for name, path in own.items():
+            if path == STDOUT:
+                raise ParameterError(f"--{name} {STDOUT}: expected the name of a file")
         taken = [path for path in (*inputs, resumed) if path is not None]
         seen = {os.path.realpath(path): "an input" for path in taken}
         problems = []
         for path in self.paths:
             _register(path, seen)
             problems.append(None if path == STDOUT else output_problem(path))
-        if checkpoint == STDOUT:
-            raise ParameterError(f"--checkpoint {STDOUT}: expected the name of a file")
         kept = checkpoint or resumed
         if kept and resumed and os.path.realpath(kept) == os.path.realpath(resumed):
             problems.append(output_problem(resumed))
@@ -322,21 +325,11 @@ Certificate = Annotated[
 ]
 
 
-def check_certificate(path: str | None) -> None:
-    """Raise the error for a certificate on standard output: the engine writes it itself."""
-    if path == STDOUT:
-        raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
-
-
 @options.grouped
 class CertifiedOutputs(LabelOutputs):
     """Output files of a run of the engine, which writes the certificate itself."""
 
     certificate: Certificate = None
-
-    def check(self, *files: Any, **named: Any) -> None:
-        check_certificate(self.certificate)
-        super().check(*files, **named)
 
 
 @options.grouped

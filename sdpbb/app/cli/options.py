@@ -122,10 +122,8 @@ def grouped(options: type[T]) -> type[T]:
     # Names of types mean what they mean here, also in classes of other modules derived from this.
     types = get_type_hints(options, include_extras=True)
     options.__annotations__ = {name: types[name] for name in options.__annotations__}
-    decorated: type[T] = Parameter(name="*")(
-        dataclasses.dataclass(frozen=True, kw_only=True)(options)
-    )
-    return decorated
+    made: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True, kw_only=True)(options))
+    return made
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -300,6 +298,8 @@ OF_EVERY_RUN = (
     *("sdp_solver", "milp_solver"),
 )
 """Parameters that are options of a single run, of a sweep, and of a batch."""
+OWN = ("file", "time_limit_each")
+"""Options beside the parameters of a run."""
 
 
 @grouped
@@ -320,10 +320,11 @@ class EngineFile(StatedOptions):
         ParameterError
             If the value of an option is outside of its domain.
         """
-        stated, parameters, named = self.stated(), SolverParameters(), frozenset[str]()
-        if (file := stated.pop("file", None)) is not None:
-            parameters, named = read_parameters(file)
-        changes = {SHORT_NAMES.get(name, name): value for name, value in stated.items()}
+        parameters, named = SolverParameters(), frozenset[str]()
+        if self.file is not None:
+            parameters, named = read_parameters(self.file)
+        stated = self.stated().items()
+        changes = {SHORT_NAMES.get(name, name): value for name, value in stated if name not in OWN}
         if "dask" in changes or changes.get("mpi"):
             changes.setdefault("workers", 1)
         elif "workers" in changes:
@@ -358,11 +359,6 @@ class StudyFile(EngineFile):
             help="Number of k, constraints or points to work on at the same time.",
         ),
     ] = None
-
-    def stated(self) -> dict[str, Any]:
-        stated = super().stated()
-        stated.pop("time_limit_each", None)
-        return stated
 
     @property
     def seconds_each(self) -> float:

@@ -20,7 +20,6 @@ from sdpbb.app.cli.files import (
     PageOutputs,
     Running,
     TableOutputs,
-    check_certificate,
     import_engine,
     running,
 )
@@ -298,7 +297,6 @@ def check(
     If they are contradictory, name a few constraints that already contradict each other. At least
     one of these is wrong.
     """
-    check_certificate(outputs.certificate)
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, outputs.quiet)
 
