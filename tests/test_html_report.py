@@ -75,25 +75,6 @@ def test_the_table_of_clusters_adds_up(branched):
     assert sum(float(row[2]) for row in rows) == pytest.approx(327.11817, abs=1e-3)
 
 
-@pytest.mark.long
-def test_a_proof_is_told_as_one(branched):
-    text = checked(branched).text
-    assert "Proven optimal" in text
-    found = re.search(r"has a sum of squares below ([\d.]+)\.", text)
-    assert float(found[1]) <= solve(SMALL, BRANCHING).lower_bound
-
-
-def test_an_infeasible_instance_is_explained():
-    instance = Instance(INSTANCE.points, 2, [(0, 1), (1, 2)], [(0, 2)], name="odd")
-    trace = Trace()
-    result = solve(instance, observer=trace)
-    page = checked(html_report(instance, result, trace))
-    assert "Proven infeasible" in page.texts
-    assert str(result.conflict) in page.texts
-    assert n_drawings(html_report(instance, result, trace)) == 0
-    assert "Lower bound" not in page.text
-
-
 def test_what_is_said_to_be_red_is_red():
     """Also on a dark screen, whose pages turn the light of pictures and keep their hues."""
     violated = replace(Result(**OPTIMAL), partition=Partition(np.array([0, 0, 1])))
@@ -105,13 +86,6 @@ def test_what_is_said_to_be_red_is_red():
     assert f"stroke: {RED}" in picture
     hue = rgb_to_hsv(*(int(RED[i : i + 2], 16) for i in (1, 3, 5)))[0]
     assert min(hue, 1.0 - hue) <= 15 / 360
-
-
-def test_an_infeasible_result_without_a_conflict_has_its_proof():
-    instance = Instance(INSTANCE.points, 2, [(0, 1), (1, 2)], [(0, 2)])
-    result = replace(solve(instance), conflict=None)
-    text = checked(html_report(instance, result)).text
-    assert f"Proven infeasible: {result.infeasibility}." in text
 
 
 def test_kept_and_violated_constraints_are_counted():
@@ -164,28 +138,6 @@ def test_what_was_done_to_the_data_heads_what_was_asked(tmp_path):
     assert "What was done to the data" not in checked(html_report(INSTANCE, solve(INSTANCE))).text
 
 
-def test_a_run_without_a_course_has_no_picture_of_it():
-    trace = Trace()
-    result = solve(INSTANCE, observer=trace)
-    page = checked(html_report(INSTANCE, result, trace))
-    assert "replaced by two" not in page.text
-    assert n_drawings(html_report(INSTANCE, result)) == 1
-
-
-def test_the_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    path = tmp_path / "report.html"
-    path.write_text("old")
-    result = Result(**OPTIMAL)
-    with monkeypatch.context() as patched:
-        patched.setattr("os.replace", lambda *paths: (_ for _ in ()).throw(OSError("full")))
-        with pytest.raises(OSError, match="full"):
-            write_html_report(path, INSTANCE, result)
-    assert path.read_text() == "old"
-    write_html_report(path, INSTANCE, result)
-    assert path.read_text("utf-8") == html_report(INSTANCE, result)
-    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
-
-
 def test_characters_that_html_must_not_hold_are_replaced():
     assert markup("a\0b\x1bc\ud800") == Markup("a\ufffdb\ufffdc\ufffd")
     assert element("p", "<", class_='"') == Markup('<p class="&quot;">&lt;</p>')
@@ -201,16 +153,12 @@ GROUPS = Instance(
 )
 
 
-def test_clusters_are_told_by_names_of_rows_and_columns():
-    page = checked(html_report(GROUPS, solve(GROUPS)))
-    for text in ("Mean width", "Mean height", "Members", "Silhouette"):
-        assert text in page.texts
-    assert "a, b, c, g" in page.texts
-
-
-def test_means_are_in_the_units_of_the_user():
+def test_clusters_are_told_by_names_and_in_the_units_of_the_user():
     scaling = Scaling(np.array([10.0, 0.0]), np.array([2.0, 1.0]))
     scaled = replace(GROUPS, origin=replace(GROUPS.origin, scaling=scaling))
     html = html_report(scaled, solve(scaled))
+    page = checked(html)
+    for text in ("Mean width", "Mean height", "Members", "Silhouette", "a, b, c, g"):
+        assert text in page.texts
     first = np.array([[0.0, 0.0], [0.2, 0.1], [0.1, 0.3], [2.6, 2.6]]).mean(axis=0)
     assert f"<td>{10.0 + 2.0 * first[0]:.5g}</td>" in html

@@ -111,18 +111,6 @@ def test_a_constraint_that_a_distance_implies_costs_nothing(tmp_path):
     assert [statement.text for statement in redundant] == ["CL 0 4"]
 
 
-def test_chosen_constraints_alone_are_priced():
-    instance = two_groups()
-    chosen = [s for s in stated_constraints(instance) if 5 in s.rows or 12 in s.rows]
-    told = []
-    report = constraint_prices(
-        instance, chosen * 2, on_price=lambda price, left: told.append((price, left))
-    )
-    assert {price.statement for price in report.prices} == set(chosen)
-    assert [left for _, left in told] == [2, 1, 0]
-    assert {price.statement for price, _ in told} == set(chosen)
-
-
 FOUR = Instance([[0.0], [1.0], [10.0], [11.0]], 2, [(0, 1)], [(0, 3)])
 
 

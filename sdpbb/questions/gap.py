@@ -6,7 +6,7 @@ import math
 import numbers
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Unpack
 
@@ -26,7 +26,7 @@ from sdpbb.run.arguments import SolveArguments, divided
 from sdpbb.run.certificates.writer import CertificateOrder
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
+from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.runtime.results import values_of
@@ -42,8 +42,8 @@ from sdpbb.search.result import (
 )
 from sdpbb.search.trace import Trace
 
-# Significant digits of costs; clusters of either clustering that a page compares.
-DIGITS, MOST_CLUSTERS = 12, 30
+# Significant digits of costs.
+DIGITS = 12
 _EXPECTED = "expected one integer, number or text per point"
 
 
@@ -227,40 +227,21 @@ def _compared(report: GapReport) -> str:
 
 
 def gap_document(instance: Instance, report: GapReport, trace: Trace | None = None) -> Document:
-    """Return the document of a report with sections on the instance, the labels and the run.
+    """Return the document of a report with sections on the instance, both clusterings and the run.
 
     trace : an observer of the run, for the bounds over time and the tree; None to leave them out
     """
-    from sdpbb.plots.pages import clustering, course, members, question
+    from sdpbb.plots.pages import clustering, course, question
 
     brief, result, given = report.document(), report.result, report.partition
     parts = [*brief.parts, question(instance, result)]
     parts.append(clustering(instance, given, "The clustering of the labels"))
-    if result.partition is not None:
-        compared = _comparison(given, result.partition)
-        if result.partition != given:
-            compared.append(members(instance, result.partition))
-        parts.append(Section("The best clustering found", compared))
+    if result.partition is not None and result.partition != given:
+        index = adjusted_rand_index(given.labels, result.partition.labels)
+        text = f"The adjusted Rand index with the labels is {index:.3f}: 1 for the same clusters."
+        best = clustering(instance, result.partition, "The best clustering found")
+        parts.append(replace(best, parts=[Text(text), *best.parts]))
     return Document(brief.title, [*parts, *course(result, trace)], instance.name)
-
-
-def _comparison(given: Partition, best: Partition) -> list[Part]:
-    """Return the points that clusters of the labels and of the best clustering have in common."""
-    if given == best:
-        return [Text("It is the labels themselves.")]
-    index, shape = (
-        adjusted_rand_index(given.labels, best.labels),
-        (given.n_clusters, best.n_clusters),
-    )
-    pairs = np.ravel_multi_index((given.labels, best.labels), shape)
-    counts = np.bincount(pairs, minlength=math.prod(shape)).reshape(shape)
-    columns = ["", *(f"Best {c}" for c in range(best.n_clusters)[:MOST_CLUSTERS])]
-    rows = [
-        [f"Cluster {c}", *(f"{n:,}" if n else "" for n in row[:MOST_CLUSTERS])]
-        for c, row in enumerate(counts[:MOST_CLUSTERS].tolist())
-    ]
-    text = f"Points of both. The adjusted Rand index is {index:.3f}: 1 for the same clusters."
-    return [Text(text), Table(columns, rows, more=len(counts) - len(rows))]
 
 
 def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:

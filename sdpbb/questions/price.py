@@ -283,11 +283,14 @@ def constraint_prices(
     return study.conduct(interrupt, report)
 
 
+_Ends = tuple[float, float, bool]
+
+
 class _Prices:
     """Prices of constraints, as far as they are known.
 
-    A constraint is known by a proof, the seconds that it took, and the result without it, if one
-    was needed.
+    A constraint is known by a proof, the seconds that it took, and the optimum without it, if it is
+    another one: the cost of a clustering, a lower bound, and whether these meet.
     """
 
     def __init__(
@@ -299,7 +302,7 @@ class _Prices:
         self._instance, self._result, self._on_price = instance, result, on_price
         self._partition, self._upper = result.partition, result.objective
         self._lower = result.lower_bound
-        self._known: dict[Statement, tuple[PriceProof, float, Result | None]] = {}
+        self._known: dict[Statement, tuple[PriceProof, float, _Ends | None]] = {}
         self._left: list[Statement] = []
         self._problems: list[str] = []
 
@@ -319,7 +322,10 @@ class _Prices:
         self._left = list(statements)
         for statement in statements:
             if self._is_violated(statement):
-                self._learn(statement, PriceProof.VIOLATED)
+                assert statement.weight is not None
+                cost = self._partition.cost(without(instance, statement))
+                bound = max(0.0, self._lower - statement.weight)
+                self._learn(statement, PriceProof.VIOLATED, 0.0, (cost, bound, True))
         # Above upper by more than its own rounding.
         wanted = self._upper * (1.0 + PRECISION)
 
@@ -375,14 +381,15 @@ class _Prices:
         if result.termination is Termination.INTERRUPTED:
             return
         assert result.partition is not None  # it began with one
+        assert result.objective is not None
         assert result.lower_bound is not None
         self._lower = max(self._lower, result.lower_bound)
-        assert result.objective is not None
         is_soft = statement.weight is not None
         cost = result.partition.cost(self._instance) if is_soft else result.objective
         if cost < self._upper and result.partition.is_feasible(self._instance):
             self._partition, self._upper = result.partition, cost
-        self._learn(statement, PriceProof.SOLVED, outcome.seconds, result)
+        ends = result.objective, result.lower_bound, result.status is SolutionStatus.OPTIMAL
+        self._learn(statement, PriceProof.SOLVED, outcome.seconds, ends)
 
     def _is_violated(self, statement: Statement) -> bool:
         """Return whether the best clustering known violates a constraint, a soft one."""
@@ -392,33 +399,22 @@ class _Prices:
         )
 
     def _learn(
-        self,
-        statement: Statement,
-        proof: PriceProof,
-        seconds: float = 0.0,
-        result: Result | None = None,
+        self, statement: Statement, proof: PriceProof, seconds: float, ends: _Ends | None = None
     ) -> None:
-        self._known[statement] = proof, seconds, result
+        self._known[statement] = proof, seconds, ends
         self._left.remove(statement)
         self._on_price(self._price(statement), len(self._left))
 
     def _price(self, statement: Statement) -> Price:
-        proof, seconds, result = self._known[statement]
-        upper, weight = self._upper, statement.weight
-        cost, bound = upper, bound_below(self._lower, upper)
-        least, most, is_optimal = 0.0, 0.0, True
-        if proof not in FREE:
-            lower = bound
-            if result is None:
-                cost = self._partition.cost(without(self._instance, statement))
-                bound = max(0.0, self._lower - (weight or 0.0))
-            else:
-                assert result.objective is not None
-                assert result.lower_bound is not None
-                cost, bound = min(result.objective, upper), result.lower_bound
-                is_optimal = result.status is SolutionStatus.OPTIMAL
-            least = max(0.0, lower - cost)
-            most = upper - bound if weight is None else min(upper - bound, weight)
+        proof, seconds, ends = self._known[statement]
+        upper, lower = self._upper, bound_below(self._lower, self._upper)
+        cost, bound, is_optimal = ends or (upper, lower, True)
+        cost, least, most = min(cost, upper), 0.0, 0.0
+        if ends is not None:
+            least, most = max(0.0, lower - cost), upper - bound
+        if statement.weight is not None:
+            most = min(most, statement.weight)
+        is_solved = self._result.status is SolutionStatus.OPTIMAL
         return Price(
             statement=statement,
             lower=least,
@@ -426,7 +422,7 @@ class _Prices:
             difference=upper - cost,
             objective_without=cost,
             lower_bound_without=bound,
-            proven=proof in FREE or (self._result.status is SolutionStatus.OPTIMAL and is_optimal),
+            proven=ends is None or (is_solved and is_optimal),
             proof=proof,
             seconds=seconds,
             violated=self._is_violated(statement),

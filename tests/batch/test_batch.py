@@ -127,14 +127,6 @@ def test_resume_does_what_has_changed_again(run, tmp_path):
     assert done(run("fine", resume=True)[1]) == ["fine"]  # the last row of a name counts
 
 
-def test_nothing_to_do_writes_the_tables(run, tmp_path):
-    run("fine")
-    (tmp_path / "out" / "results.csv").unlink()
-    result, events = run("fine", resume=True)
-    assert (result.succeeded, done(events)) == (True, [])
-    assert (tmp_path / "out" / "results.csv").exists()
-
-
 def test_labels_of_before_do_not_outlive_their_row(run, tmp_path):
     run("limited")
     labels = tmp_path / "out" / "labels" / "limited.csv"
@@ -169,10 +161,3 @@ def test_names_are_different(tmp_path):
         ParameterError, match=r"^name = 'a': two jobs have this name; expected different"
     ):
         run_batch([job, replace(job, k=1)], tmp_path)
-
-
-def test_a_manifest_is_taken_as_it_is(tmp_path):
-    (tmp_path / "fine.txt").touch()
-    (tmp_path / "m.toml").write_text('[[instance]]\ndata = "fine.txt"')
-    result = run_batch(tmp_path / "m.toml", tmp_path / "out")
-    assert [row.status.value for row in result.rows] == ["optimal"]

@@ -52,6 +52,8 @@ def test_a_file_that_was_cut_off_holds_its_whole_lines(tmp_path_factory, cut):
     whole = "".join(json.dumps(one.to_row()) + "\n" for one in ROWS).encode()
     part = whole[: cut % (len(whole) + 1)]
     (path / "results.jsonl").write_bytes(part)
+    write(path, [])
+    assert (path / "results.jsonl").read_bytes() == part[: part.rfind(b"\n") + 1]
     write(path, [row(name="e")])
     assert read(path) == [*ROWS[: part.count(b"\n")], row(name="e")]
 

@@ -13,7 +13,7 @@ from tests.any_instance import any_instance
 from tests.contracts.runs import assert_proven
 from tests.enumeration import Truth
 from tests.examples import examples
-from tests.queries.test_suggest import implied, known_answers
+from tests.test_suggest import implied, known_answers
 
 INSTANCES = any_instance("equal points", "pairs", "weights", "sizes", "weight limits", "soft pairs")
 

@@ -83,7 +83,7 @@ def test_reading_has_one_name_for_each_thing():
     assert {*ReadingArguments.__annotations__} == declared
     on_the_command_line = {field.name for field in dataclasses.fields(InstanceOptions)}
     assert on_the_command_line - {"k", "constraints"} == declared
-    assert declared < KEYS.keys()
+    assert declared < {*KEYS}
     for function in (sdpbb.read_instance, sdpbb.Instance.from_files):
         with pytest.raises(TypeError, match="has no argument 'separater'; did you mean separator"):
             function("a.csv", separater=",")

@@ -21,6 +21,7 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors.memory import within_free_memory
 from sdpbb.runtime.files import FilePath
+from sdpbb.runtime.results import values_of
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import Compiling
 
@@ -162,30 +163,20 @@ def _written(folder: BatchFolder, job: Job, key: str, outcome: Outcome) -> Row:
     value: dict[str, Any] = dict(outcome.value or {})
     if outcome.failure is not None:
         value |= {"status": outcome.failure, "message": outcome.message}
-    labels = os.path.join(LABELS, f"{job.name}.csv")
-    if (content := value.pop("labels", None)) is not None:
-        folder.write(labels, content)
-    is_new = {labels: content is not None, _certificate(job): value.pop("certificate", False)}
-    for name in is_new:
-        if not is_new[name]:
-            folder.remove(name)
+    content, is_certified = value.pop("labels", None), value.pop("certificate", False)
+    files = {"labels": os.path.join(LABELS, f"{job.name}.csv"), "certificate": _certificate(job)}
+    if content is not None:
+        folder.write(files["labels"], content)
+    for kind, is_new in (("labels", content is not None), ("certificate", is_certified)):
+        if not is_new:
+            folder.remove(files.pop(kind))
+    own = "name", "data", "constraints", "k", "parameters.bounding", "parameters.seed"
     row = Row.from_dict(
-        {
-            "name": job.name,
-            "data": job.data,
-            "constraints": job.constraints,
-            "k": job.k,
-            "bounding": job.parameters.bounding,
-            "gap_asked": job.parameters.gap,
-            "seed": job.parameters.seed,
-            **job.limits(),
-            "attempts": outcome.attempts,
-            "version": installed_version(),
-            "key": key,
-            **value,
-            "labels": labels if is_new[labels] else None,
-            "certificate": _certificate(job) if is_new[_certificate(job)] else None,
-        }
+        values_of(job, *own, "gap_asked:parameters.gap")
+        | job.limits()
+        | {"attempts": outcome.attempts, "version": installed_version(), "key": key}
+        | value
+        | files
     )
     folder.append(row.to_row())
     return row

@@ -15,15 +15,15 @@ for what they have in common.
     k = 3
     name = "{stem}-three"
 
-Keys are `KEYS`: the files, how they are read, and any parameter of `SolverParameters` by its path,
-as in `sdp.max_iterations = 300`. Only `data` is needed. `data` and `constraints` are paths or
-patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the manifest's folder, and there is
-an instance for each file of data, with each of its files of constraints. In `constraints`, `{stem}`
-stands for the name of the file of data without its ending, and `{parent}` for the name of its
-folder, as in `known_classes`, a file of known classes or a column of the data; in `name`,
-`{constraints}` also stands for the stem of the file of constraints. Without a name, an instance is
-called `STEM-CONSTRAINTS-kK`, less what is not given, and less `STEM-` if `CONSTRAINTS` begins with
-it.
+Keys are `KEYS`: the files, how they are read, and any parameter of `SolverParameters`, those of
+components by their path, as in `sdp.max_iterations = 300`. Only `data` is needed. `data` and
+`constraints` are paths or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the
+manifest's folder, and there is an instance for each file of data, with each of its files of
+constraints. In `constraints`, `{stem}` stands for the name of the file of data without its ending,
+and `{parent}` for the name of its folder, as in `known_classes`, a file of known classes or a
+column of the data; in `name`, `{constraints}` also stands for the stem of the file of constraints.
+Without a name, an instance is called `STEM-CONSTRAINTS-kK`, less what is not given, and less
+`STEM-` if `CONSTRAINTS` begins with it.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ import os
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Self
@@ -45,7 +46,6 @@ from sdpbb.problem.textfile import open_text, shown
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.runtime.declaration import (
     Parameters,
-    declarations,
     declared_values,
     did_you_mean,
     own_declarations,
@@ -118,14 +118,7 @@ class Job(Parameters):
         ParameterError
             One line that begins with the name or the path of a parameter.
         """
-        left = {SHORT_NAMES.get(key, key): value for key, value in values.items()}
-        own = {name: left.pop(name) for name in _OWN if name in left}
-        reading = {
-            name: declaration.checked(left.pop(name))
-            for name, declaration in own_declarations(Reading).items()
-            if name in left
-        }
-        asked = (parameters or SolverParameters()).updated(left)
+        own, reading, asked = _divided(values, parameters or SolverParameters())
         return cls(**own, reading=Reading(**reading), parameters=asked)
 
     def limits(self) -> dict[str, float | int | None]:
@@ -160,19 +153,32 @@ class Job(Parameters):
 
 _OWN = ("data", "name", "k", "constraints")
 _LIMITS = ("time_limit", "node_limit", "memory_limit")
-_ENGINE = {
-    declaration.path: declaration
-    for declaration in declarations(SolverParameters)
-    if not isinstance(declaration.default, Parameters) and declaration.path not in NOT_OF_JOBS
-}
-KEYS = {
-    **{name: own_declarations(Job)[name] for name in _OWN},
-    **own_declarations(Reading),
-    **{name: _ENGINE[path] for name, path in SHORT_NAMES.items()},
-    **_ENGINE,
-}
-"""Keys of a manifest, each with the declaration of its value."""
-_COMPONENTS = {key[:end] for key in KEYS for end, letter in enumerate(key) if letter == "."}
+KEYS = (
+    *_OWN,
+    *own_declarations(Reading),
+    *SHORT_NAMES,
+    *(name for name in own_declarations(SolverParameters) if name not in NOT_OF_JOBS),
+)
+"""Keys of a manifest, or the component that a key begins with."""
+
+
+def _divided(
+    values: Mapping[str, Any], parameters: SolverParameters
+) -> tuple[dict[str, Any], dict[str, Any], SolverParameters]:
+    """Return the fields of a job, the options of reading, and the parameters of a run.
+
+    values : by key
+    parameters : those that no key states
+    """
+    for key in values:
+        if key.partition(".")[0] not in KEYS:
+            meant = did_you_mean(key, KEYS, "docs/tutorials/batch.md, and 'sdpbb parameters'")
+            raise ParameterError(f"unknown key {shown(key)}; {meant}")
+    left = {SHORT_NAMES.get(key, key): value for key, value in values.items()}
+    of_jobs, of_reading = own_declarations(Job), own_declarations(Reading)
+    own = {name: of_jobs[name].checked(left.pop(name)) for name in _OWN if name in left}
+    reading = {n: of_reading[n].checked(left.pop(n)) for n in of_reading if n in left}
+    return own, reading, parameters.updated(left)
 
 
 def _digest(path: str) -> str | None:
@@ -216,33 +222,44 @@ def read_manifest(
     if Path(path).suffix.lower() != ".toml":
         raise InstanceError(f"{name}: expected a manifest whose name ends in .toml")
     defaults, tables = _tables(path, name)
-    common = _values(f"{name}: [defaults]", defaults)
+    with _named(f"{name}: [defaults]"):
+        own, reading, base = _divided(defaults, base)
+    common, folder = own | reading, os.path.dirname(os.fspath(path))
     for number, table in enumerate(tables, start=1):
         where = f"{name}: [[instance]] {number}"
-        stated = _values(where, table)
-        values = {**common, **stated}
-        if "data" not in values:
-            raise InstanceError(f"{where}: no data; expected the path of a file, or a pattern")
-        # Defaults on how constraints are to be read say nothing to an instance without any.
-        unused = set() if "constraints" in values else {*OF_CONSTRAINTS} - {*stated}
-        values = {key: value for key, value in values.items() if key not in unused} | overrides
-        suffix = f"-k{stated['k']}" if "k" in stated else ""
-        for files in _expanded(where, values, os.path.dirname(os.fspath(path)), suffix):
-            try:
-                job = Job.from_keys({**values, **files}, base)
-            except ParameterError as error:
-                raise InstanceError(f"{where}: {error}") from None
-            if job.name in jobs:
-                other = "itself" if places[job.name] == where else places[job.name]
-                raise InstanceError(
-                    f"{where}: a second instance is called {shown(job.name)}, after one of "
-                    f"{other}; expected different names: give a name, which may hold {{stem}}, "
-                    "{parent} and {constraints}"
-                )
-            jobs[job.name], places[job.name] = job, where
+        values = common | table
+        if "constraints" not in values:
+            # Defaults on how constraints are to be read say nothing to an instance without any.
+            unused = {*OF_CONSTRAINTS} - {*table}
+            values = {key: value for key, value in values.items() if key not in unused}
+        with _named(where):
+            if "data" not in values:
+                raise ParameterError("no data; expected the path of a file, or a pattern")
+            checked = values | _divided(values, base)[0]
+            suffix = f"-k{table['k']}" if "k" in table else ""
+            for files in _expanded(checked, folder, suffix):
+                job = Job.from_keys(checked | files, base)
+                job = replace(job, parameters=job.parameters.updated(overrides))
+                if job.name in jobs:
+                    other = "itself" if places[job.name] == where else places[job.name]
+                    raise ParameterError(
+                        f"a second instance is called {shown(job.name)}, after one of {other}; "
+                        "expected different names: give a name, which may hold {stem}, {parent} "
+                        "and {constraints}"
+                    )
+                jobs[job.name], places[job.name] = job, where
     if not jobs:
         raise InstanceError(f"{name}: has no instance; expected at least one, with its data")
     return list(jobs.values())
+
+
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Context manager: a ParameterError becomes an InstanceError that names the place."""
+    try:
+        yield
+    except ParameterError as error:
+        raise InstanceError(f"{where}: {error}") from None
 
 
 def _tables(path: FilePath, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -264,52 +281,23 @@ def _tables(path: FilePath, name: str) -> tuple[dict[str, Any], list[dict[str, A
     return defaults, tables
 
 
-def _values(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a table by the paths of their parameters, each of its domain."""
-    values: dict[str, Any] = {}
-    for key, value in _flat(table):
-        if key not in KEYS:
-            meant = did_you_mean(key, KEYS, "docs/tutorials/batch.md, and 'sdpbb parameters'")
-            raise InstanceError(f"{where}: unknown key {shown(key)}; {meant}")
-        path = SHORT_NAMES.get(key, key)
-        if path in values:
-            raise InstanceError(f"{where}: {key} twice; expected each key once")
-        try:
-            values[path] = KEYS[key].checked(value)
-        except ParameterError as error:
-            component = key.removesuffix(KEYS[key].name)
-            raise InstanceError(f"{where}: {component}{error}") from None
-    return values
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of a table and of the tables of components within it, each with its path."""
-    for key, value in table.items():
-        path = prefix + key
-        if isinstance(value, dict) and path in _COMPONENTS:
-            yield from _flat(value, f"{path}.")
-        else:
-            yield path, value
-
-
 def _expanded(
-    where: str, values: Mapping[str, Any], folder: str, suffix: str
+    values: Mapping[str, Any], folder: str, suffix: str
 ) -> Iterator[dict[str, str | None]]:
     """Yield the files and the name of each job of a table.
 
     Parameters
     ----------
-    where : for messages
     values : by key, one of "data" at least
     folder : what paths are relative to; "" for the working folder
     suffix : of names that are not given
 
     Raises
     ------
-    InstanceError
+    ParameterError
         If a pattern matches no file.
     """
-    for data in _matched(where, "data", values["data"], folder, {}):
+    for data in _matched("data", values["data"], folder, {}):
         stem = PurePath(data).stem
         known = {"stem": stem, "parent": PurePath(os.path.abspath(data)).parent.name}
         files: dict[str, str | None] = {"data": data}
@@ -319,7 +307,7 @@ def _expanded(
             files |= {"known_classes": path} if os.path.exists(path) else {}
         chosen: list[str | None] = [None]
         if (pattern := values.get("constraints")) is not None:
-            chosen = [*_matched(where, "constraints", pattern, folder, known)]
+            chosen = [*_matched("constraints", pattern, folder, known)]
         for constraints in chosen:
             stem_too = "" if constraints is None else PurePath(constraints).stem
             parts = [stem_too] if stem_too.startswith(stem) else [stem, *filter(None, [stem_too])]
@@ -329,9 +317,7 @@ def _expanded(
             yield files | {"constraints": constraints, "name": name}
 
 
-def _matched(
-    where: str, key: str, pattern: str, folder: str, placeholders: Mapping[str, str]
-) -> list[str]:
+def _matched(key: str, pattern: str, folder: str, placeholders: Mapping[str, str]) -> list[str]:
     """Return the paths that match a pattern, each beginning with the folder.
 
     A path that is no pattern is returned as it is.
@@ -344,8 +330,8 @@ def _matched(
     wanted = os.path.join(glob.escape(folder), _filled(pattern, escaped))
     found = sorted(path for path in glob.glob(wanted, recursive=True) if not os.path.isdir(path))
     if not found:
-        raise InstanceError(
-            f"{where}: {key} = {shown(pattern)}: there is no file {shown_path(plain)}; "
+        raise ParameterError(
+            f"{key} = {shown(pattern)}: there is no file {shown_path(plain)}; "
             "expected a pattern that matches one, relative to the manifest's folder"
         )
     return found

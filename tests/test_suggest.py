@@ -131,14 +131,6 @@ def test_sizes_that_leave_one_answer_are_not_asked_about():
     assert not [pair for pair in pairs if {0, 1} & set(pair)]
 
 
-def test_a_clustering_can_be_given():
-    points, classes = blobs()
-    instance = sdpbb.Instance(points, 3)
-    turned = np.where(np.arange(45) % 2, classes, (classes + 1) % 3)
-    report = sdpbb.suggest_queries(instance, q=3, clustering=turned)
-    np.testing.assert_array_equal(report.labels, sdpbb.Partition(turned).labels)
-
-
 def test_equal_points_and_single_features_have_queries():
     report = sdpbb.suggest_queries(sdpbb.Instance(np.zeros((6, 1)), 2), q=9)
     assert len(report.queries) == 5
