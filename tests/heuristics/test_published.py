@@ -380,6 +380,21 @@ def test_over_blocks_it_is_the_scheme_over_points(rho):
     assert compared >= 6
 
 
+@given(SEEDS)
+@examples(30)
+def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
+    S, plus, minus = np.random.default_rng(seed).random((3, 6, 4))
+
+    def penalties(V):
+        return plus * np.maximum(0, V - S) + minus * np.maximum(0, S - V)
+
+    V, next_plus, next_minus = bckm.nearest_binary(S, plus, minus)
+    assert np.isin(V, (0, 1)).all()
+    assert (penalties(V) <= penalties(1 - V)).all()
+    assert next_plus == pytest.approx(np.where(V == 1, 1.1 * plus, plus))
+    assert next_minus == pytest.approx(np.where(V == 0, 1.1 * minus, minus))
+
+
 def test_an_exact_programme_finishes_where_no_vertex_is_binary(monkeypatch):
     """Five points at the centre of one cluster, in an odd cycle of cannot-links: the relaxation
     has half of each in that cluster, and nothing else is as cheap."""
