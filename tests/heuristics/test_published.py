@@ -1,10 +1,11 @@
 """Published methods: against their papers to the letter, and against enumeration."""
 
 from itertools import pairwise, product
+from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 from sklearn.cluster import KMeans as Reference
@@ -21,7 +22,7 @@ from heuristics.starts import kmeans_plus_plus
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.graph import connected_components
-from tests.any_instance import any_instance
+from tests.any_instance import any_instance, drawn_instance
 from tests.enumeration import (
     clustering_matrix,
     feasible_clusterings,
@@ -229,10 +230,12 @@ def by_single_points(instance, seed):
     return met[1 + int(np.argmin(sums_of_squares(instance.points, np.array(met[1:]))))]
 
 
-PAIRS = any_instance("pairs", always=["pairs"], n=(6, 12), k=(2, 3), d=(2, 3))
+FEW = {"always": ["pairs"], "n": (6, 12), "k": (2, 3), "d": (2, 3)}
 
 
-@given(PAIRS, st.integers(0, 99))
+@given(any_instance("pairs", **FEW), st.integers(0, 99))
+@example(drawn_instance(Random(230), "pairs", **FEW), 230)  # the last pass is not the cheapest
+@example(drawn_instance(Random(320), "pairs", **FEW), 320)
 @examples(60)
 def test_blocks_at_a_time_are_points_at_a_time(instance, seed):
     result = COPKMeans().run(instance, seed)
@@ -378,6 +381,21 @@ def test_over_blocks_it_is_the_scheme_over_points(rho):
             compared += 1
             assert result.sum_of_squares == pytest.approx(expected, rel=1e-9)
     assert compared >= 6
+
+
+@given(SEEDS)
+@examples(30)
+def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
+    S, plus, minus = np.random.default_rng(seed).random((3, 6, 4))
+
+    def penalties(V):
+        return plus * np.maximum(0, V - S) + minus * np.maximum(0, S - V)
+
+    V, next_plus, next_minus = bckm.nearest_binary(S, plus, minus)
+    assert np.isin(V, (0, 1)).all()
+    assert (penalties(V) <= penalties(1 - V)).all()
+    assert next_plus == pytest.approx(np.where(V == 1, 1.1 * plus, plus))
+    assert next_minus == pytest.approx(np.where(V == 0, 1.1 * minus, minus))
 
 
 def test_an_exact_programme_finishes_where_no_vertex_is_binary(monkeypatch):
