@@ -57,7 +57,7 @@ class ProvenBound:
 
 
 def matrices_mebibytes(n_matrices: float, n_blocks: int) -> float:
-    """Estimate the memory of a bound in MiB: so many dense (m, m) matrices, and what grows with m.
+    """Estimate the memory of a bound in MiB: dense (m, m) matrices, and what grows with m.
 
     The matrices are in double precision; cuts and columns grow with m. Peaks measured at 1,000 and
     2,000 blocks: 153 and 470 of the semidefinite bound, 160 of the hybrid one at 1,000; 44, 75 and

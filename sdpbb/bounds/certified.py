@@ -35,10 +35,10 @@ from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
-# Rounded dual values prove a little less than those of a run. So the run goes on until its bound
+# Rounded dual values prove a little less than exact ones. So the run goes on until its bound
 # exceeds the cutoff by this part, which is little beside `LEAST_CERTIFIED_GAP`.
 SLACK = 1e-10
-# A node whose bound the checker does not confirm is given up when so many steps add nothing to it.
+# A node whose bound the checker does not confirm is given up after as many idle steps.
 MOST_IDLE = 20
 # A certificate states bounds that are lower by this part (see `_rounded_down`).
 STATED_ROUNDING = 1e-11

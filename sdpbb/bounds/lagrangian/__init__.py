@@ -3,7 +3,7 @@
 Each block i has a price p_i. With v proven to be at most c(X) - p(X) for every cluster X, every
 clustering into k clusters costs at least sum p + k v (`duals.py`). All parts say the same of
 
-- *prices*: `DualValues` of the blocks and of a cluster; a child sums those of the blocks it
+- *prices*: `DualValues` of the blocks and of a cluster; a child sums the prices of the blocks it
   merges;
 - *exact pricing*, which alone proves v. There are two oracles. Over sets of blocks (`sets/`),
   branch and bound knows all rules on clusters: cannot-links, quantities, soft pairs, and oracles

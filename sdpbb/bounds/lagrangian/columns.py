@@ -15,7 +15,7 @@ from sdpbb.runtime.archive import Attached, stored
 
 Membership = NDArray[np.bool_]
 
-# Entries from which on it takes longer to turn marks into numbers than to find those that are set.
+# Entries from which on it takes longer to turn marks into numbers than to find the set ones.
 _LARGE = 100_000
 
 
@@ -154,7 +154,7 @@ def known_columns(contraction: Contraction, labels: NDArray[np.intp] | None) -> 
 def merged(columns: Columns, block_of: NDArray[np.intp], child: Contraction) -> Columns:
     """Return clusters of a parent as columns of a child, whose blocks are unions of the parent's.
 
-    Those that split a block of the child, or that its constraints do not allow, are left out.
+    Clusters that split a block of the child, or that its constraints forbid, are left out.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def first_duals(
 ) -> DualValues:
     """Return prices of points, and of a cluster, that suit a clustering.
 
-    They are those of `sdpbb.bounds.sdp.first_duals` at another sigma: what one cluster more would
+    The formula is in `sdpbb.bounds.sdp.first_duals`. Its mu is sigma, what one cluster more would
     save, as costs in d dimensions are in proportion to k^(-2 / d). Each cluster costs what its
     points are worth less sigma then, but for the cutoffs.
 

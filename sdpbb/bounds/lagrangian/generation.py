@@ -81,7 +81,7 @@ class GenerationWarmStart:
 INHERITED_PER_BLOCK = 10
 # For rounding in the proof of a bound that is to reach the cutoff.
 _ROOM = 1e-9
-# Maximum columns added at once, those of the lowest reduced costs; of more blocks, their number.
+# Maximum columns added at once, the lowest reduced costs first; of more blocks, their number.
 MAX_COLUMNS_PER_ROUND = 200
 # Reduced costs count as negative below minus this share of the master's value per cluster. A bound
 # is at most this share below the value of the programme.
@@ -138,7 +138,7 @@ class Generation(Attached):
         Parameters
         ----------
         columns : to begin with, allowed clusters of known clusterings, say. Singletons are added
-        centre : good dual values, such as those of another bound or of the parent of a node
+        centre : good dual values, for example of another bound or of the parent of a node
         """
         master = begun_master(contraction, columns, centre)
         none = Columns.of(contraction, np.zeros((0, contraction.n_blocks), bool))
@@ -317,7 +317,7 @@ def begun_master(
 ) -> MasterProgramme:
     """Return a new master programme over the singletons that are allowed and some columns.
 
-    centre : good dual values, None for those of the clustering that the columns begin with
+    centre : good dual values; None: of the clustering that the columns begin with
     """
     pool, n_known = Columns.singletons(contraction), 0
     if not contraction.is_monotone:

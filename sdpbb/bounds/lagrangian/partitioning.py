@@ -105,14 +105,14 @@ def cheapest_partition(
     columns : t different clusters of the contraction's blocks, all allowed
     cutoff : only partitions that cost less are of interest, with what all clusterings pay for soft
         pairs; inf for all
-    prices : (m,) finite, to begin with, of any sign; those of the master programme save time
+    prices : (m,) finite, to begin with, of any sign; prices of the master programme save time
 
     Raises
     ------
     BackendFailure
         If HiGHS ends without a verdict.
 
-    Source: exact enumeration with subset rows is that of Baldacci, Christofides and Mingozzi (2008)
+    Source: exact enumeration with subset rows as in Baldacci, Christofides and Mingozzi (2008)
     for vehicle routing; subset rows: Jepsen, Petersen, Spoorendonk and Pisinger (2008).
     """
     prices = np.zeros(contraction.n_blocks) if prices is None else prices
@@ -238,7 +238,7 @@ class Partitioning:
     def tighten(self, by: Multipliers) -> NDArray[np.int64]:
         """Drop the columns that these multipliers exclude.
 
-        Return the reduced costs of those that are left.
+        Return the reduced costs of the remaining columns.
         """
         reduced = by.reduced_costs(self.sets, self.costs)
         if not len(reduced):
@@ -410,7 +410,7 @@ def partitioning_vertex(
                     sum_{|X & S| >= 2} x_X <= 1 for triples S of blocks,  x >= 0
 
     Row duals are of the blocks, of the number of clusters, and of the triples. Columns are the
-    2 (m + 1) artificial ones, and those of x.
+    2 (m + 1) artificial ones, then the columns of x.
 
     Parameters
     ----------

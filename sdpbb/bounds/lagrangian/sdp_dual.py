@@ -1,4 +1,4 @@
-"""Dual values of the master programme from those of the semidefinite relaxation."""
+"""Dual values of the master programme from dual values of the semidefinite relaxation."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def semidefinite_evidence(
 
 
 def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64] | float:
-    """Return the excess (m, m) of the cuts of a dual point over those of a certificate.
+    """Return the excess (m, m) of the cuts of a dual point over the cuts of a certificate.
 
     It is that of the kinds which may be stricter in the certificate, with their multipliers, and
     is >= 0 off the cannot-links: sums of entries of Z.

@@ -1,6 +1,6 @@
-"""Dual values that a node begins with: a root those of a clustering, a child those of its parent.
+"""First dual values of a node: of a clustering for a root, of the parent for a child.
 
-Those of a clustering have a closed form. Let C_1, ..., C_k be a clustering, w_c the number of
+Dual values of a clustering have a closed form. Let C_1, ..., C_k be a clustering, w_c the number of
 points of C_c, m_c its mean, e_i and c_i the size and mean of block i. The dual of the Peng-Wei
 relaxation has a price y_i of each point of a block and a price mu of each cluster:
 

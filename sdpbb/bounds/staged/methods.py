@@ -31,7 +31,7 @@ MAX_TRIED_STEPS = 120
 MAX_FAR_STEPS = 30
 # Maximum iterations of the semidefinite bound that the first prices of columns are taken from.
 CENTRE_ITERATIONS = 100
-# Maximum slices of enumeration at the prices of places. Successful ones take 11 to 291: those of
+# Maximum slices of enumeration at the prices of places. Successful ones take 11 to 291; for
 # 1,000 points with 100 constraints in 100 clusters, 8.4 s instead of 13.7 s with columns after 150.
 MAX_PLACE_SLICES = 300
 # Matrices over the blocks that branching by places holds.
@@ -153,7 +153,7 @@ COLUMN_STAGES = (
 class ColgenBounding(StagedBounding):
     """Bounding method that generates columns, and enumerates clusters where few are left.
 
-    The first prices are the parent's; or those of a few iterations of the semidefinite bound,
+    The first prices are the parent's; or come from a few iterations of the semidefinite bound,
     unless pricing is easy.
 
     Source: Babaki, Guns and Nijssen (2014), with pricing, stabilisation and bounds of this project.
@@ -181,7 +181,7 @@ class ColgenBounding(StagedBounding):
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about.
 
-        It is that of pricing, or that of the semidefinite bound that the first prices are from.
+        Pricing takes it, or the semidefinite bound that the first prices are from.
         """
         pricing = pricing_mebibytes(contraction)
         if is_easy_to_price(contraction):

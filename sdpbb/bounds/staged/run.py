@@ -263,7 +263,7 @@ class StagedRun(Attached):
         return self.contraction.has_limits and self.is_far(duals.value(self.contraction.k))
 
     def semidefinite_duals(self) -> DualValues:
-        """Return dual values of the master programme from those of the relaxation."""
+        """Return dual values of the master programme from dual values of the relaxation."""
         from sdpbb.bounds.lagrangian.sdp_dual import master_dual
 
         assert self.relaxed is not None

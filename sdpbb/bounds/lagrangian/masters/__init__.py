@@ -61,7 +61,7 @@ class MasterProgramme(Attached, ABC):
         """Resume on the contraction that the programme has started with."""
 
     def add(self, columns: Columns) -> int:
-        """Add those of the columns that are not in the pool, and return how many these are."""
+        """Add the columns that are not in the pool, and return their number."""
         before = len(self.columns)
         self.columns = self.columns + columns
         self._append(self.columns.select(np.arange(before, len(self.columns))))

@@ -318,7 +318,7 @@ class InteriorMaster(MasterProgramme):
         programme = CoverProgramme(self._matrix, self.columns.costs, self._k)
         begin = self.prices[self._order], self.sigma
         found, is_precise = solve_cover(programme, *begin, self.tolerance)
-        if not is_precise:  # the last prices may be far from those of a small value
+        if not is_precise:  # the last prices may be far from prices of a small value
             level = np.full(self._m, found.value / self._m)
             found, is_precise = solve_cover(programme, level, 0.0, self.tolerance)
         if not (math.isfinite(found.sigma) and np.isfinite(found.prices).all()):

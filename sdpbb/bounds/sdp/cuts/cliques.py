@@ -1,4 +1,4 @@
-"""Cuts that count clusters: cliques, and those of listed sizes.
+"""Cuts that count clusters: cliques, and cliques of listed sizes.
 
 **Cliques** (PC-SOS-SDP, equation 10). For a set Q of k + 1 blocks,
 
