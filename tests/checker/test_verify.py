@@ -167,6 +167,18 @@ def test_small_files_take_little_memory(name):
         tracemalloc.stop()
 
 
+def test_a_member_that_is_shorter_than_it_says_is_rejected(sound):
+    """Its checksum is right, and its header and its directory have the length of a whole array."""
+    file, short = io.BytesIO(), io.BytesIO()
+    np.save(short, sound.labels)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("labels.npy", short.getvalue()[:-4])
+        opened.infolist()[-1].file_size += 4
+    archived = archive.Archive(file)
+    with pytest.raises(Rejected, match="damaged"):
+        archived.take("labels", archive.NUMBERS, SOUND.n_points)
+
+
 def test_arrays_of_more_than_a_certificate_may_have_are_refused(sound, monkeypatch):
     monkeypatch.setattr(archive, "_MAX_BYTES", 100)
     with pytest.raises(Rejected, match="the arrays are of more than 100 bytes"):
