@@ -167,16 +167,16 @@ def test_small_files_take_little_memory(name):
         tracemalloc.stop()
 
 
-def test_a_member_that_is_shorter_than_it_says_is_rejected(sound):
-    """Its checksum is right, and its header and its directory have the length of a whole array."""
-    file, short = io.BytesIO(), io.BytesIO()
-    np.save(short, sound.labels)
+@pytest.mark.parametrize(("content", "why"), [(-4, "damaged"), (2**20, "not as long as its shape")])
+def test_a_member_of_another_length_than_its_array_is_rejected(sound, content, why):
+    """A shorter one says that it is whole, and its checksum is right."""
+    file, whole = io.BytesIO(), io.BytesIO()
+    np.save(whole, sound.labels)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
-        opened.writestr("labels.npy", short.getvalue()[:-4])
-        opened.infolist()[-1].file_size += 4
-    archived = archive.Archive(file)
-    with pytest.raises(Rejected, match="damaged"):
-        archived.take("labels", archive.NUMBERS, SOUND.n_points)
+        opened.writestr("labels.npy", (whole.getvalue() + bytes(2**20))[: whole.tell() + content])
+        opened.infolist()[0].file_size -= min(content, 0)
+    with pytest.raises(Rejected, match=why):
+        archive.Archive(file).take("labels", archive.NUMBERS, SOUND.n_points)
 
 
 def test_arrays_of_more_than_a_certificate_may_have_are_refused(sound, monkeypatch):
