@@ -25,7 +25,7 @@ from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Effort, Evidence, scatter_bound
 from sdpbb.checker.kernel.geometry import Contracted
-from sdpbb.checker.kernel.judge import Judge, excluded_pairs, far_pairs
+from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Rules, with_limits
 from sdpbb.checker.kernel.stated import StatedInstance
@@ -109,7 +109,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
             return component_of, None
         below = _widened_cutoff(cutoff)
         blocks = _blocks(contraction)
-        far = far_pairs(self.contracted(contraction), below)
+        far = self._judge.far(blocks, below)
         apart = replace(blocks, adjacency=blocks.adjacency | far).component_of
         component_of = np.zeros(blocks.m, np.intp) if apart is None else apart
         across = (component_of[:, None] != component_of) & ~blocks.adjacency
@@ -162,8 +162,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
 
     def _attached(self, run: CertifiedRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
         rules = with_limits(self.stated.rules, contraction.n_points, contraction.k)
-        blocks, contracted = _blocks(contraction, rules), self.contracted(contraction)
-        return run.attach(contraction, contracted, blocks)
+        return run.attach(contraction, self._judge, _blocks(contraction, rules))
 
 
 @stored
@@ -182,11 +181,10 @@ class CertifiedRun(Attached, Generic[Warm]):
     claimed: ProvenBound
     n_idle: int = 0
 
-    def attach(
-        self, contraction: Contraction, contracted: Contracted, blocks: Blocks
-    ) -> CertifiedRun[Warm]:
+    def attach(self, contraction: Contraction, judge: Judge, blocks: Blocks) -> CertifiedRun[Warm]:
         """Start or resume on the contraction of the inner run."""
-        self._contraction, self._contracted, self._blocks = contraction, contracted, blocks
+        self._contraction, self._judge, self._blocks = contraction, judge, blocks
+        self._contracted = judge.contracted(blocks)
         self._check_seconds = 0.0  # of the longest check so far
         self._time_left = no_limit
         return self
@@ -310,11 +308,11 @@ class CertifiedRun(Attached, Generic[Warm]):
                 self._check(cutoff)
         adjacency = self._contraction.adjacency
         below = _widened_cutoff(cutoff)
-        far = far_pairs(self._contracted, below) & ~adjacency
+        far = self._judge.far(self._blocks, below) & ~adjacency
         excluded = np.zeros_like(far)
         evidence = self.best.evidence
         if isinstance(evidence, Semidefinite):
-            excluded = excluded_pairs(self._contracted, self._blocks, evidence, below)
+            excluded = self._judge.excluded(evidence, self._blocks, below)
             excluded &= ~(adjacency | far)
         first = self._contraction.representatives
         proof = FixingProof(

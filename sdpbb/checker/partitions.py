@@ -162,13 +162,13 @@ class Enumerated(Evidence):
             raise Rejected("a penalty is negative or no number")
 
 
-def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks | None = None) -> Reals:
+def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks) -> Reals:
     """Return lower bounds (t,) on the costs of clusters (t, m), for the points x^ of `Contracted`.
 
     The cost is the scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs,
     divided by the points; and what the cluster pays for soft pairs, beyond what all clusterings do.
 
-    adjacency : (m, m) the cannot-linked pairs, or None
+    adjacency : (m, m) the cannot-linked pairs
     """
     e, c, m = contracted.weights, contracted.means, contracted.m
     squares = np.zeros((m, m))
@@ -178,8 +178,8 @@ def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks | Non
     between = 0.5 * ((weights @ squares) * weights).sum(axis=1) / weights.sum(axis=1)
     inside = members.astype(np.float64) @ contracted.scatter
     if contracted.soft is not None:
-        apart = contracted.across if adjacency is None else adjacency | contracted.across
-        inside = inside + contracted.soft.prices(apart, 0).shared_by(members)
+        prices = contracted.soft.prices(adjacency | contracted.across, 0)
+        inside = inside + prices.shared_by(members)
     # All terms are >= 0.
     return np.asarray((inside + between) * (1.0 - gamma(3.0 * m + c.shape[1] + 36.0)))
 

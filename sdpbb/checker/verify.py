@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .kernel.archive import NUMBERS
 from .kernel.arithmetic import sum_down
-from .kernel.certificate import Certificate, fields
+from .kernel.certificate import DIGESTS, Certificate, fields
 from .kernel.exact import ExactJudge
 from .kernel.judge import Judge
 from .kernel.proof import ProofCounts, proof_of
@@ -28,17 +28,6 @@ from .kernel.verdict import (
 
 # What the line begins with of a step that begins the proof about a subset.
 _SUBSET = b'["subset"'
-
-DIGESTS = {
-    "points": "points",
-    "must_link": "must-links",
-    "cannot_link": "cannot-links",
-    "rules": "constraints on clusters",
-    "weights": "weights of points",
-    "soft_must_link": "soft must-links",
-    "soft_cannot_link": "soft cannot-links",
-}
-"""What a rejection calls that of which a claim has digests, by their names."""
 
 
 def verify(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.checker.verify import DIGESTS as NAMES
+from sdpbb.checker.kernel.certificate import DIGESTS as NAMES
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import stated_instance
 

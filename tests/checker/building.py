@@ -97,7 +97,10 @@ def _fix(
     _bound(judge, blocks, steps, dual)
     _bound(judge, blocks, steps, Lagrangian(np.full(m, 0.125 * below), -0.125 * below * m))
     # At these prices all clusters are looked at.
-    some, limit = min(m // 3, 1), 0.5 * (below - judge.contracted(blocks).with_soft(0.0, None))
+    some, limit = (
+        min(m // 3, 1),
+        0.5 * (below - judge.contracted(blocks).with_soft(0.0, blocks.adjacency)),
+    )
     triples = np.arange(3 * some, dtype=np.int32).reshape(-1, 3)
     prices, penalties = np.full(m, 0.125 * limit), np.full(some, 0.0625 * limit)
     enumerated = Enumerated(limit, prices, -limit * m, prices.copy(), triples, penalties)

@@ -113,7 +113,7 @@ def test_no_cluster_below_a_value_is_missed(node, seed, share, more):
 @given(nodes(*PRICED, n=(2, 7)))
 def test_costs_of_clusters_are_rounded_down_and_hardly(node):
     problem = Priced.of(node, np.zeros(node.contracted.m))
-    costs = cluster_costs(node.contracted, problem.sets)
+    costs = cluster_costs(node.contracted, problem.sets, node.blocks.adjacency)
     for cost, true in zip(costs.tolist(), problem.values(), strict=True):
         assert float(true) * (1.0 - 1e-12) - 1e-280 <= cost
         assert Fraction(cost) <= true

@@ -167,6 +167,18 @@ def test_small_files_take_little_memory(name):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize(("content", "why"), [(-4, "damaged"), (2**20, "not as long as its shape")])
+def test_a_member_of_another_length_than_its_array_is_rejected(sound, content, why):
+    """A shorter one says that it is whole, and its checksum is right."""
+    file, whole = io.BytesIO(), io.BytesIO()
+    np.save(whole, sound.labels)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("labels.npy", (whole.getvalue() + bytes(2**20))[: whole.tell() + content])
+        opened.infolist()[0].file_size -= min(content, 0)
+    with pytest.raises(Rejected, match=why):
+        archive.Archive(file).take("labels", archive.NUMBERS, SOUND.n_points)
+
+
 def test_arrays_of_more_than_a_certificate_may_have_are_refused(sound, monkeypatch):
     monkeypatch.setattr(archive, "_MAX_BYTES", 100)
     with pytest.raises(Rejected, match="the arrays are of more than 100 bytes"):

@@ -101,11 +101,11 @@ class Archive:
                     raise Rejected(f"{name}: is not as long as its shape says")
                 if entry.compress_type not in _METHODS[dtype == np.uint8 :]:
                     raise Rejected(f"{name}: is not stored as such arrays are")
-                content = stream.read()
+                array = np.frombuffer(stream.read(), dtype).reshape(shape)
         except _ERRORS as error:
             raise _damaged(error) from None
         self._taken.add(name)
-        return np.frombuffer(content, dtype).reshape(shape)
+        return array
 
     def require_all_taken(self) -> None:
         """Raise `Rejected` if there is an array that nothing has asked for."""

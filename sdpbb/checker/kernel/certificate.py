@@ -27,11 +27,21 @@ LOG = "log"
 _LONGEST, _MAX_DIGITS = 2**32, 20
 # Points, coordinates and clusters are fewer than this.
 _MOST = 2**31
-_REQUIRED = ("points", "must_link", "cannot_link", "rules")
-# Digests that are there only where the instance has such things.
-_OPTIONAL = ("weights", "soft_must_link", "soft_cannot_link")
+DIGESTS = {
+    "points": "points",
+    "must_link": "must-links",
+    "cannot_link": "cannot-links",
+    "rules": "constraints on clusters",
+    "weights": "weights of points",
+    "soft_must_link": "soft must-links",
+    "soft_cannot_link": "soft cannot-links",
+}
+"""What a rejection calls the things that a claim has digests of, by their names.
+
+From the weights on, they are there only if the instance has such things.
+"""
 _CLAIM = (
-    *("certificate", "written_by", "n", "d", "k", *_REQUIRED),
+    *("certificate", "written_by", "n", "d", "k", *list(DIGESTS)[:4]),
     *("tolerance", "status", "cost", "lower_bound"),
 )
 
@@ -81,7 +91,7 @@ class Certificate:
         if not isinstance(claim, dict):
             raise Rejected(f"the claim is {shown(claim)}; expected an object")
         for name in claim:
-            if name not in (*_CLAIM, *_OPTIONAL):
+            if name not in (*_CLAIM, *DIGESTS):
                 raise Rejected(f"unknown key {name[:40]!r}; expected {', '.join(_CLAIM)}")
         for name in _CLAIM:
             if name not in claim:
@@ -96,7 +106,7 @@ class Certificate:
             n=n,
             d=d,
             k=whole(claim["k"], "k", 1, n + 1),
-            digests={name: claim[name] for name in (*_REQUIRED, *_OPTIONAL) if name in claim},
+            digests={name: claim[name] for name in DIGESTS if name in claim},
             tolerance=number(claim["tolerance"], "tolerance", 0.0, 1.0),
             status=status,
             cost=_stated(claim, "cost", status, status in (OPTIMAL, FEASIBLE)),

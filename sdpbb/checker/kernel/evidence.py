@@ -120,7 +120,7 @@ class Scatter(Evidence):
         return scatter_bound(contracted, blocks.adjacency)
 
 
-def scatter_bound(contracted: Contracted, adjacency: NDArray[np.bool_] | None = None) -> float:
+def scatter_bound(contracted: Contracted, adjacency: NDArray[np.bool_]) -> float:
     """Return at most what every clustering costs that keeps blocks together, adjacent ones apart.
 
     It is the scatter inside the blocks, and what soft pairs cost in any case.

@@ -91,15 +91,14 @@ class Contracted:
             return np.zeros((self.m, self.m), np.bool_)
         return np.asarray(self.component_of[:, None] != self.component_of)
 
-    def with_soft(self, squares: float, adjacency: NDArray[np.bool_] | None) -> float:
+    def with_soft(self, squares: float, adjacency: NDArray[np.bool_]) -> float:
         """Return a lower bound on sums of squares and what every clustering pays for soft pairs.
 
-        adjacency : (m, m) pairs of blocks that are cannot-linked, or None
+        adjacency : (m, m) pairs of blocks that are cannot-linked
         """
         if self.soft is None:
             return squares
-        apart = self.across if adjacency is None else adjacency | self.across
-        constant = self.soft.constant(apart)
+        constant = self.soft.constant(adjacency | self.across)
         return sum_down([squares, constant]) if constant else squares
 
     def for_points(self, bound: float) -> float:

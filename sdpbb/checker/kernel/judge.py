@@ -59,13 +59,43 @@ class Judge:
         """Return whether `pricing.Lagrangian` prices prove that the blocks have no clustering."""
         return bool(prices.proves_infeasible(self.contracted(blocks), blocks))
 
-    def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> NDArray[np.bool_]:
-        """Return pairs of blocks, (m, m), that are apart in all clusterings cheaper than below."""
-        return excluded_pairs(self.contracted(blocks), blocks, evidence, below)
+    def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> PairMask:
+        """Return pairs of blocks that share a cluster in no clustering cheaper than `below`.
 
-    def far(self, blocks: Blocks, below: float) -> NDArray[np.bool_]:
-        """Return pairs of blocks, (m, m), whose distance alone keeps them apart below that cost."""
-        return far_pairs(self.contracted(blocks), below)
+        They are (m, m), symmetric and False on the diagonal. Adjacent pairs are among them.
+
+        Pairs that are found keep blocks from joining others, so the test is repeated until none is.
+        Raises `Rejected` if the evidence is not what `Semidefinite` says.
+        """
+        contracted, adjacency = self.contracted(blocks), blocks.adjacency
+        bound, terms = dual_bound(contracted, blocks, evidence)
+        unit = float(np.ldexp(1.0, 2 * terms.exponent))
+        if below == np.inf or unit == 0.0:  # of coordinates whose squares underflow
+            return adjacency.copy()
+        budget = up(up(contracted.cutoff(below) - bound) / unit)
+        return pairs_within(budget, terms.N, contracted.weights, adjacency)
+
+    def far(self, blocks: Blocks, below: float) -> PairMask:
+        """Return pairs of blocks, (m, m) symmetric, that their distance alone excludes.
+
+        They share a cluster in no clustering of the points that keeps the blocks together and costs
+        less than `below`.
+
+        A cluster that holds i and j costs at least what the two of them do, e_i e_j / (e_i + e_j)
+        |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs. Blocks of
+        different components share no cluster at all, and are among the pairs.
+        """
+        contracted = self.contracted(blocks)
+        e, c, cutoff = contracted.weights, contracted.means, contracted.cutoff(below)
+        inside = sum_down(contracted.scatter.tolist())
+        accuracy = 1.0 - gamma(c.shape[1] + 12)
+        far = np.zeros((len(e), len(e)), dtype=bool)
+        for i in range(len(e)):
+            squares = np.square(c - c[i]).sum(axis=1)
+            between = e * (e[i] / (e + e[i])) * squares * accuracy
+            far[i] = (inside + between) * (1.0 - gamma(4)) - TINY >= cutoff
+        np.fill_diagonal(far, False)
+        return np.asarray((far & far.T) | contracted.across)
 
     def cost_at_most(self, labels: NDArray[np.int64]) -> float:
         """Return what labels (n,) cost, rounded up."""
@@ -81,24 +111,6 @@ class Judge:
         contracted = self.geometry.contracted(of, inside)
         self._contractions = [(key, contracted), *self._contractions[: _KEPT - 1]]
         return contracted
-
-
-def excluded_pairs(
-    contracted: Contracted, blocks: Blocks, evidence: Semidefinite, below: float
-) -> PairMask:
-    """Return pairs of blocks that share a cluster in no clustering cheaper than `below`.
-
-    They are (m, m), symmetric and False on the diagonal. Adjacent pairs are among them.
-
-    Pairs that are found keep blocks from joining others, so the test is repeated until none is.
-    Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
-    """
-    (bound, terms), adjacency = dual_bound(contracted, blocks, evidence), blocks.adjacency
-    unit = float(np.ldexp(1.0, 2 * terms.exponent))
-    if below == np.inf or unit == 0.0:  # of coordinates whose squares underflow
-        return adjacency.copy()
-    budget = up(up(contracted.cutoff(below) - bound) / unit)
-    return pairs_within(budget, terms.N, contracted.weights, adjacency)
 
 
 def pairs_within(
@@ -130,29 +142,6 @@ def _in_units(
         most = np.ceil(np.ldexp(products, exponent)).astype(np.int64)
         units = np.floor(np.clip(np.ldexp(N, exponent), -(2.0**_BITS), 2.0**_BITS))
     return units.astype(np.int64), most
-
-
-def far_pairs(contracted: Contracted, below: float) -> PairMask:
-    """Return pairs of blocks, (m, m) symmetric, that their distance alone excludes.
-
-    They share a cluster in no clustering of the points that keeps the blocks together and costs
-    less than `below`.
-
-    A cluster that holds i and j costs at least what the two of them do, e_i e_j / (e_i + e_j)
-    |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs. Blocks of different
-    components share no cluster at all, and are among the pairs.
-    """
-    e, c = contracted.weights, contracted.means
-    cutoff = contracted.cutoff(below)
-    inside = sum_down(contracted.scatter.tolist())
-    accuracy = 1.0 - gamma(c.shape[1] + 12)
-    far = np.zeros((len(e), len(e)), dtype=bool)
-    for i in range(len(e)):
-        squares = np.square(c - c[i]).sum(axis=1)
-        between = e * (e[i] / (e + e[i])) * squares * accuracy
-        far[i] = (inside + between) * (1.0 - gamma(4)) - TINY >= cutoff
-    np.fill_diagonal(far, False)
-    return np.asarray((far & far.T) | contracted.across)
 
 
 def _exclude(N: NDArray[np.int64], most: NDArray[np.int64], apart: PairMask) -> None:

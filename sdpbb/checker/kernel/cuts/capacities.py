@@ -68,7 +68,7 @@ from numpy.typing import NDArray
 from ..archive import NUMBERS, PARTS
 from ..arithmetic import down
 from ..rejection import Rejected
-from ..sizes import Measure, SizeLimits, WeightBounds
+from ..sizes import SizeLimits, WeightBounds
 from .inequalities import (
     TERMS_AT_ONCE,
     ClusterLimits,
@@ -83,6 +83,7 @@ from .inequalities import (
     read_count,
     starts,
 )
+from .templates import terms_of
 
 Integers = NDArray[np.int64]
 Part = tuple[Integers, Integers, NDArray[np.bool_]]
@@ -339,22 +340,9 @@ class MeasureRows(Group):
         sizes = node.limits.measure(True) if isinstance(node.limits, WeightBounds) else None
         if sizes is None:
             raise Rejected("a cut on the points of clusters, and these are not limited or weigh 1")
-        terms = _row_terms(node, self.blocks[:, 0], sizes, self.end == "most")
-        return Inequalities(np.zeros(len(self)), terms)
-
-
-def _row_terms(node: NodeFacts, blocks: Numbers, sizes: Measure, is_most: bool) -> Iterator[Terms]:
-    limit = sizes.limits.most if is_most else sizes.limits.least
-    counts = sizes.values.astype(np.float64)
-    at_once = max(1, TERMS_AT_ONCE // node.m)
-    for begin in range(0, len(blocks), at_once):
-        some = blocks[begin : begin + at_once]
-        row = np.arange(len(some))
-        coefficient = np.tile(-counts, (len(some), 1))
-        coefficient[row, some] += limit
-        yield Terms(
-            np.repeat(begin + row, node.m),
-            np.repeat(some, node.m),
-            np.tile(np.arange(node.m), len(some)),
-            coefficient.reshape(-1) * (1.0 if is_most else -1.0),
-        )
+        m, limit = node.m, getattr(sizes.limits, self.end)
+        # A template of all blocks, and of block i in the last place.
+        rows = np.column_stack([np.tile(np.arange(m, dtype=np.int32), (len(self), 1)), self.blocks])
+        coefficient = np.append(-sizes.reals, limit) * (1.0 if self.end == "most" else -1.0)
+        entries = np.full(m + 1, m), np.arange(m + 1), coefficient
+        return Inequalities(np.zeros(len(self)), terms_of(entries, rows))
