@@ -20,7 +20,8 @@ from heuristics.first_clustering import first_clustering
 from heuristics.incumbents import IncumbentSearch
 from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.errors import BackendFailure
+from sdpbb.bounds.sdp.parameters import LARGEST_CONIC
+from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.problem import (
     Contraction,
     Infeasibility,
@@ -109,6 +110,8 @@ class Run:
         ------
         CertificateError
             With the result, if its certificate cannot be written.
+        ParameterError
+            If there are more blocks than a conic solver is asked to solve.
         """
         parameters, observer = self.state.parameters, self.observer
         # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
@@ -153,6 +156,12 @@ class Run:
         n_blocks, n_pairs = 0, 0
         if isinstance(contraction, Contraction):
             n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
+        solver = parameters.sdp.solver
+        if solver != "admm" and n_blocks > LARGEST_CONIC:
+            raise ParameterError(
+                f"sdp.solver = {solver!r}: {n_blocks} blocks, expected at most {LARGEST_CONIC}, "
+                "for which a solution takes minutes"
+            )
         n_equal = len(self._joined.must_link) - len(instance.must_link)
         self.observer(Started(instance, n_blocks, n_pairs, n_equal, self.resumed))
         if isinstance(contraction, Infeasibility):
