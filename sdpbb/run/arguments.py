@@ -29,7 +29,7 @@ from sdpbb.runtime.files import FilePath, only_writer, output_problem, shown_pat
 
 
 class SolveArguments(InstanceArguments, total=False):
-    """Keywords of `solve` beside its own: those of an `Instance`, and `SolverParameters`."""
+    """Keywords of `solve` beside its own: of an `Instance`, and of `SolverParameters`."""
 
     gap: float
     time_limit: float
@@ -59,7 +59,7 @@ def stated_run(
     ----------
     given : an instance, an array of points or a data frame
     k : number of clusters, or parameters in its place; None for neither
-    parameters : those that the arguments change; None for the default ones
+    parameters : what the arguments change; None for the default ones
     arguments : the others by keyword (`SolveArguments`)
     function : whose arguments they are
 
@@ -85,7 +85,7 @@ def divided(
 ) -> tuple[dict[str, Any], SolverParameters]:
     """Return the arguments by keyword that state an instance, and the parameters with the others.
 
-    Arguments and errors are those of `stated_run`.
+    Arguments and errors are as for `stated_run`.
     """
     names = InstanceArguments.__annotations__
     check_keywords(arguments, [*names, *own_declarations(SolverParameters)], function)

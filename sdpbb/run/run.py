@@ -73,7 +73,7 @@ from sdpbb.search.workforce import Workforce
 # Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
 # parts of larger ones.
 PRICING_SLICES = 1
-# Seconds to look for the constraints that are infeasible together: as many as remain to the run
+# Seconds to look for the constraints that are infeasible together: the time that remains to the run,
 # within these two numbers.
 EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 
@@ -82,8 +82,8 @@ EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 class Run:
     """Run of the solver.
 
-    state : with the instance and the parameters, which become those that the memory allows once the
-        bound of the root as a whole begins. It is changed; that of a checkpoint is resumed
+    state : of a new run, or from a checkpoint. It is changed; its parameters become what the memory
+        allows once the bound of the root as a whole begins
     observer, interrupt : receives events; ends the run when it is set
     checkpoint, certificate : the files that it writes; None: no file. The second may be a
         `CertificateOrder`
