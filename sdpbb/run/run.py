@@ -73,7 +73,7 @@ from sdpbb.search.workforce import Workforce
 # Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
 # parts of larger ones.
 PRICING_SLICES = 1
-# Seconds to look for the constraints that are infeasible together: the time that remains to the run,
+# Seconds to look for the constraints that are infeasible together: the remaining time of the run,
 # within these two numbers.
 EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 

@@ -19,8 +19,8 @@ from sdpbb.search.tree import Tree
 from sdpbb.search.workforce import Workforce
 
 # Seconds of one task: a node is evaluated in slices, each of which returns all that the next one
-# needs. Between two, incumbents are exchanged, limits are kept, progress is reported, and the state can
-# be saved. They grow with the run.
+# needs. Between two, incumbents are exchanged, limits are kept, progress is reported, and the state
+# can be saved. They grow with the run.
 SHORTEST_SLICE, LONGEST_SLICE, SLICE_SHARE = 0.5, 5.0, 0.1
 # Seconds between two looks at the limits while other processes work.
 LOOK = 0.1
