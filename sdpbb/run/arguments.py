@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding
-from sdpbb.bounds.sdp.parameters import LARGEST_CONIC, SdpParameters
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
-from sdpbb.problem import Contraction, Instance, Partition, contract
+from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import foreign_constraints
 from sdpbb.problem.frames import in_row_order
 from sdpbb.problem.instance import check_instance, stated_instance
@@ -29,7 +29,7 @@ from sdpbb.runtime.files import FilePath, only_writer, output_problem, shown_pat
 
 
 class SolveArguments(InstanceArguments, total=False):
-    """Keywords of `solve` beside its own: those of an `Instance`, and `SolverParameters`."""
+    """Keywords of `solve` beside its own: of an `Instance`, and of `SolverParameters`."""
 
     gap: float
     time_limit: float
@@ -59,7 +59,7 @@ def stated_run(
     ----------
     given : an instance, an array of points or a data frame
     k : number of clusters, or parameters in its place; None for neither
-    parameters : those that the arguments change; None for the default ones
+    parameters : what the arguments change; None for the default ones
     arguments : the others by keyword (`SolveArguments`)
     function : whose arguments they are
 
@@ -85,7 +85,7 @@ def divided(
 ) -> tuple[dict[str, Any], SolverParameters]:
     """Return the arguments by keyword that state an instance, and the parameters with the others.
 
-    Arguments and errors are those of `stated_run`.
+    Arguments and errors are as for `stated_run`.
     """
     names = InstanceArguments.__annotations__
     check_keywords(arguments, [*names, *own_declarations(SolverParameters)], function)
@@ -113,8 +113,7 @@ def check_compatibility(
         If the instance is none.
     ParameterError
         If the parameters are none. If the instance's constraints on clusters are more than the
-        bounding knows of, have no place in a checkpoint, or cannot be sent to other processes. If
-        it has more blocks than a conic solver is asked to solve.
+        bounding knows of, have no place in a checkpoint, or cannot be sent to other processes.
     BackendUnavailable
         If the solver of integer programmes is not installed.
     """
@@ -125,7 +124,6 @@ def check_compatibility(
             f"parameters = ...: of type {kind}; expected an sdpbb.SolverParameters"
         )
     require_integer_solver(parameters.search.milp_solver)
-    _check_size_for_conic_solver(instance, parameters)
     fit = [
         repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints
     ]
@@ -166,19 +164,6 @@ def check_executor(executor: object, parameters: SolverParameters) -> None:
         raise ParameterError(f"executor = {kind}: expected a concurrent.futures.Executor")
     if parameters.workers > 1 or parameters.dask is not None or parameters.mpi:
         raise ParameterError(f"executor = {kind}: expected None with workers > 1, dask or mpi")
-
-
-def _check_size_for_conic_solver(instance: Instance, parameters: SolverParameters) -> None:
-    """Check that a conic solver, if one is asked for, can solve the relaxation of the root."""
-    sdp = parameters.sdp
-    if sdp.solver == "admm":
-        return
-    contraction = contract(instance)
-    if isinstance(contraction, Contraction) and contraction.n_blocks > LARGEST_CONIC:
-        raise ParameterError(
-            f"sdp.solver = {sdp.solver!r}: {contraction.n_blocks} blocks, expected at most "
-            f"{LARGEST_CONIC}, for which a solution takes minutes"
-        )
 
 
 def checked_clustering(labels: ArrayLike, instance: Instance, argument: str) -> Partition:

@@ -1,4 +1,4 @@
-"""Parameters of a run, composed of those of its components."""
+"""Parameters of a run, composed of the parameters of its components."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DecompositionParameters(Parameters):
     )
 
     def is_large(self, n_blocks: int, has_limits: bool) -> bool:
-        """Return whether runs of so many blocks begin with subsets by themselves.
+        """Return whether runs of this many blocks begin with subsets by themselves.
 
         has_limits : whether sizes or weights of clusters are limited
         """

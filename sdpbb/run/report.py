@@ -66,7 +66,7 @@ class ProgressTable:
     """Observer that writes a line-by-line log of the run, then the summary.
 
     Plain ASCII, flushed after every line, so that it reads the same in a terminal, through a pipe
-    and from a file that is still written to. At most one line per INTERVAL, apart from those of
+    and from a file that is still written to. At most one line per INTERVAL, apart from lines of
     new clusterings. The heading of the table comes with its first row.
 
     stream : where to; None for standard output

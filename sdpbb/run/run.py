@@ -20,7 +20,8 @@ from heuristics.first_clustering import first_clustering
 from heuristics.incumbents import IncumbentSearch
 from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.errors import BackendFailure
+from sdpbb.bounds.sdp.parameters import LARGEST_CONIC
+from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.problem import (
     Contraction,
     Infeasibility,
@@ -72,7 +73,7 @@ from sdpbb.search.workforce import Workforce
 # Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
 # parts of larger ones.
 PRICING_SLICES = 1
-# Seconds to look for the constraints that are infeasible together: as many as remain to the run
+# Seconds to look for the constraints that are infeasible together: the remaining time of the run,
 # within these two numbers.
 EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 
@@ -81,8 +82,8 @@ EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 class Run:
     """Run of the solver.
 
-    state : with the instance and the parameters, which become those that the memory allows once the
-        bound of the root as a whole begins. It is changed; that of a checkpoint is resumed
+    state : of a new run, or from a checkpoint. It is changed; its parameters become what the memory
+        allows once the bound of the root as a whole begins
     observer, interrupt : receives events; ends the run when it is set
     checkpoint, certificate : the files that it writes; None: no file. The second may be a
         `CertificateOrder`
@@ -109,6 +110,8 @@ class Run:
         ------
         CertificateError
             With the result, if its certificate cannot be written.
+        ParameterError
+            If there are more blocks than a conic solver is asked to solve.
         """
         parameters, observer = self.state.parameters, self.observer
         # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
@@ -153,6 +156,12 @@ class Run:
         n_blocks, n_pairs = 0, 0
         if isinstance(contraction, Contraction):
             n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
+        solver = parameters.sdp.solver
+        if solver != "admm" and n_blocks > LARGEST_CONIC:
+            raise ParameterError(
+                f"sdp.solver = {solver!r}: {n_blocks} blocks, expected at most {LARGEST_CONIC}, "
+                "for which a solution takes minutes"
+            )
         n_equal = len(self._joined.must_link) - len(instance.must_link)
         self.observer(Started(instance, n_blocks, n_pairs, n_equal, self.resumed))
         if isinstance(contraction, Infeasibility):

@@ -219,7 +219,7 @@ class _Evaluation:
     def _known_labels(self) -> NDArray[np.intp] | None:
         """Return labels of the blocks that are bounded which keep all constraints.
 
-        They are the incumbent's, or those that showed the node to be feasible.
+        They are the incumbent's, or the labels that showed the node to be feasible.
         """
         for labels in (self.labels, self.decided.lift(self.feasible)):
             of_blocks = self._of_blocks(labels, self.bounded)
@@ -231,7 +231,7 @@ class _Evaluation:
     def _of_blocks(
         labels: NDArray[np.intp] | None, contraction: Contraction
     ) -> NDArray[np.intp] | None:
-        """Return labels of the points as those of the blocks, if they keep all constraints."""
+        """Return labels of the points as labels of the blocks, if they keep all constraints."""
         of_blocks = None if labels is None else labels_of_blocks(labels, contraction)
         return of_blocks if of_blocks is not None and contraction.keeps(of_blocks) else None
 

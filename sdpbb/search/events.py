@@ -93,7 +93,7 @@ class SubsetsChosen:
 
 @dataclass(frozen=True)
 class SubsetsBounded:
-    """The subsets chosen last are bounded, or as many as a limit has allowed.
+    """The subsets chosen last are bounded, as far as limits have allowed.
 
     n_subsets, n_blocks, began : what `SubsetsChosen` has said of them
     n_bounded : subsets of them that are done with
@@ -197,7 +197,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class CertificateWritten:
-    """The certificate of the run has been written: a file of so many bytes."""
+    """The certificate of the run has been written: a file of `n_bytes` bytes."""
 
     path: str
     n_bytes: int

@@ -19,8 +19,8 @@ from sdpbb.search.tree import Tree
 from sdpbb.search.workforce import Workforce
 
 # Seconds of one task: a node is evaluated in slices, each of which returns all that the next one
-# needs. Between two, incumbents are exchanged, limits are kept, the user is told, and the state can
-# be saved. They grow with the run.
+# needs. Between two, incumbents are exchanged, limits are kept, progress is reported, and the state
+# can be saved. They grow with the run.
 SHORTEST_SLICE, LONGEST_SLICE, SLICE_SHARE = 0.5, 5.0, 0.1
 # Seconds between two looks at the limits while other processes work.
 LOOK = 0.1
@@ -119,7 +119,7 @@ class TaskRounds:
     def rounds(self) -> Iterator[list[tuple[Any, Task]]]:
         """Do tasks while there are some and no limit is reached.
 
-        Each round begins tasks while a worker is free, and waits for a moment. Yield those that
+        Each round begins tasks while a worker is free, and waits for a moment. Yield the tasks that
         have ended, each with what it is about. One without a value has ended two workers.
         """
         while True:

@@ -83,7 +83,7 @@ class Node:
     block_of : (n,) the blocks of an ancestor's bounding, of which this node's are unions; None for
         the root
     known_labels : (n,) labels with k clusters that keep the must-links and cannot-links of an
-        ancestor. They may violate those of the node, and constraints on clusters
+        ancestor. They may violate decisions of the node, and constraints on clusters
     lower : proven for every clustering of the node; the parent's, until the node is evaluated
     warm_start : the bounding method's, from the parent
     bounding : the bounding method's run, from which the evaluation resumes; None before it begins
@@ -159,7 +159,7 @@ def contractions_of(node: Node, instance: Instance) -> tuple[Contraction, Contra
 
     Clusterings are looked for in the first; the second is bounded. None if there is no clustering.
 
-    The first does without fixings: these make so many cannot-links that finding clusterings becomes
+    The first does without fixings: these make enough cannot-links that finding clusterings becomes
     hard, and there may be none that keeps them. Components that are fixed are held apart by one
     more coordinate there, as heuristics go by distances.
     """
@@ -218,7 +218,7 @@ def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | Non
 
 
 def labels_of_blocks(labels: NDArray[np.intp], contraction: Contraction) -> NDArray[np.intp] | None:
-    """Return labels of the points as those of the blocks; None if they split one."""
+    """Return labels of the points as labels of the blocks; None if they split one."""
     of_blocks = labels[contraction.representatives]
     return of_blocks if np.array_equal(contraction.lift(of_blocks), labels) else None
 

@@ -193,7 +193,7 @@ class Result(Reported):
 
     @property
     def contradicted_classes(self) -> NDArray[np.intp]:
-        """The rows whose known class is not that of their cluster, as soft ones need not be."""
+        """The rows of another known class than their cluster, as soft classes allow."""
         known = self.origin.known_classes
         if self.partition is None or known is None:
             return np.empty(0, np.intp)
@@ -227,7 +227,7 @@ class Result(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; numbers that are not finite become None.
 
-        `names`, those of the points, `features`, `data` and `constraints`, the paths of files, and
+        `names` (of the points), `features`, `data` and `constraints`, the paths of files, and
         `dropped`, the rows that were left out, are among them where there are any, and `soft` where
         the instance has soft constraints. Where classes are known, `cluster_classes` are those of
         the clusters, and `contradicted_classes` the names of rows that are of another class.

@@ -64,7 +64,7 @@ class Tree:
     upper, labels, source : the cost of the incumbent, (n,) its labels, and who found it; inf, None
         and "" while there is none
     closed : the least bound of the nodes that are finished
-    abandoned : bounds of those that were given up
+    abandoned : bounds of the nodes that were given up
     n_created : nodes so far, which are numbered from 0
     statistics : of the search so far
     """
@@ -165,7 +165,7 @@ class Tree:
         ]
 
     def _unfinished(self) -> tuple[Node, ...]:
-        """Return the nodes that run, and those that are open."""
+        """Return the running and the open nodes."""
         return (*self._running.values(), *(node for _, _, node in self._open))
 
     def select(self) -> Node | None:

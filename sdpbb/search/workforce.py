@@ -13,7 +13,7 @@ from sdpbb.runtime.time_left import RUN_CLOCK
 # Most runs end before another process has begun, which takes a second: processes start once the
 # tree has work for two, and this many seconds or nodes have passed.
 ALONE, ALONE_NODES = 2.0, 3
-# Steps that were seen to take longer than so many seconds are the work of another process, which
+# Steps that were seen to take longer than these seconds are the work of another process, which
 # can be left behind in the middle of one.
 LONGEST_STEP = 1.0
 
@@ -33,7 +33,7 @@ class Workforce:
     given : somebody else's executor, with its own number of workers, and memory of their own
     on_death : called with how a worker has ended whose task is done again
     here : scheduler of this process
-    scheduler : the one that has the tasks now: `here`, or that of the workers
+    scheduler : the one that has the tasks now: `here`, or the scheduler of the workers
     n_cores : of this machine that all processes may use together
     """
 
@@ -101,7 +101,7 @@ class Workforce:
         return max(1, self.n_cores // max(1, n_at_once))
 
     def allow_workers(self, most: int) -> None:
-        """Have at most so many workers of this machine from now on, as memory holds no more."""
+        """Have at most this many workers of this machine from now on, as memory holds no more."""
         if most < self.n_workers:
             self.n_workers = most
             self.shutdown()

@@ -8,7 +8,7 @@ of near blocks, mostly of the same cluster, whichever way keeps the means of the
 A subset has a better clustering of its own where the points of a cluster are distributed otherwise
 than in the whole. So halves are matched by more features than the means: by the second moments of
 each cluster, where there are few coordinates, and by random waves cos(w'x), sin(w'x), whose means
-are those of the distribution in many directions and scales.
+describe the distribution in many directions and scales.
 
 Source: anticlustering; H. Späth, Anticlustering: maximizing the variance criterion (1986). Random
 Fourier features, Rahimi and Recht (2007); halves that agree in them, Dwivedi and Mackey, Kernel
@@ -35,8 +35,8 @@ WAVE_WEIGHT, MOMENT_WEIGHT = 0.25, 0.5
 # all the same. Of 3,000 points in 20 clusters with 1,500 cannot-links, subsets of 190 lose 2.8 % of
 # the cost with 1, and 1.6 % with this.
 BALANCE = 0.05
-# Second moments are features where there are so many coordinates at most, of points that are pulled
-# in to so many times the typical distance to their mean.
+# Second moments are features up to this number of coordinates. Points are pulled in to this
+# multiple of the typical distance to their mean.
 MOST_COORDINATES, FARTHEST = 12, 3.0
 
 

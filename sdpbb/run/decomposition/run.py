@@ -35,8 +35,8 @@ from sdpbb.search.loop import LONGEST_SLICE, TaskRounds, reason_for_open_nodes
 from sdpbb.search.node import Node, NodeResult, NodeStatus
 from sdpbb.search.result import Termination
 
-# Of the time that is left to a run, the part that heuristics may take before the first bound; up to
-# so many seconds, it is what they have in any run.
+# Part of the remaining time that heuristics may take before the first bound. Up to these seconds,
+# it is what they have in any run.
 FIRST_SHARE, FIRST_SECONDS = 0.1, 5.0
 # Minimum blocks for a bound by prices and places: the other bounds prove smaller instances in
 # seconds. And the share of the remaining time for it.
@@ -53,8 +53,8 @@ STEP, SHARE = 2, 0.3
 # MiB that the evidence of a certificate may take, of the 8192 that the checker allows, and its part
 # of the memory: a file is compressed in memory.
 LARGEST_FILE, EVIDENCE = 7000.0, 0.4
-# Matrices over the blocks of a subset that its bounding takes beside those of a root: its state has
-# two, which are sent to and fro between slices, and are copied by both processes.
+# Matrices over the blocks of a subset that its bounding takes beside the matrices of a root. Its
+# state has two, which are sent to and fro between slices, and are copied by both processes.
 COPIES = 14
 # Subsets at the same time where memory does not count.
 UNLIMITED = 10**6
@@ -90,7 +90,7 @@ class Decomposition(TaskRounds):
         sizes = self.run.parameters.decomposition
         is_joined = self.context.instance is not self.run.instance
         dealt = contract(self.run.instance) if is_joined else self.contraction
-        assert isinstance(dealt, Contraction)  # as that of the root is one
+        assert isinstance(dealt, Contraction)  # as the root has one
         self._dealt, self._is_certified = dealt, self.context.keeps_evidence
         # Blocks of the smallest subsets, about; and the depth of their tree, 0 if there are none.
         self._smallest = max(sizes.smallest, sizes.per_cluster * self.run.instance.k)
@@ -420,7 +420,7 @@ def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int
 
 
 def predicted_seconds(bounds: SubsetBounds, level: int) -> float:
-    """Return the seconds that a subset of a level will take, from those of the levels below."""
+    """Return the seconds that a subset of a level will take, from the levels below."""
     for below in range(level, bounds.tree.depth + 1):
         if (seconds := bounds.mean_seconds(below)) > 0.0:
             return float(seconds * 2.0 ** (POWER * (below - level)))

@@ -30,7 +30,7 @@ ACCURACY = 0.5
 # The relative gap of a subset is at most this, and at least this share of the gap of the run.
 LARGEST_GAP, LEAST_GAP = 5e-2, 0.25
 # A subset has the restriction of a good clustering to begin with. A descent from it comes first,
-# and a little more where the first bound, that of the clustering's dual values, does not do.
+# and a little more where the first bound, from the clustering's dual values, does not do.
 HEURISTIC_ITERATIONS = (1,)
 LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
 
@@ -40,8 +40,8 @@ LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
 class SubsetTree:
     """Binary tree of subsets: the blocks in an order in which each subset is a range.
 
-    Subset 1 has all blocks, and the halves of subset s are the subsets 2 s and 2 s + 1: those of
-    one level, 2**level <= s < 2**(level + 1), are a partition of the blocks.
+    Subset 1 has all blocks, and the halves of subset s are the subsets 2 s and 2 s + 1.
+    The subsets of one level, 2**level <= s < 2**(level + 1), are a partition of the blocks.
 
     order : (m,) the blocks
     bounds : (2**depth + 1,) where the smallest subsets begin and end in it
@@ -93,8 +93,8 @@ class SubsetBounds:
     proven : bound of each subset by itself, 0 before it has one
     seconds : that each subset has taken
     is_done : whether the subset is done with
-    proofs : of subsets by their numbers, as text, those that the best sum needs; None if the run is
-        not certified
+    proofs : of subsets by their numbers, as text, as far as the best sum needs them; None if the
+        run is not certified
     """
 
     tree: SubsetTree
