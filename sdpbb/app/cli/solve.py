@@ -163,9 +163,9 @@ def _report(
         if isinstance(event, Finished):
             result = event.result
             labels = None if result.partition is None else result.partition.labels
-            files = outputs.labelling(labels, result.origin)
+            labelling = outputs.labelling(labels, result.origin)
             try:
-                outputs.write(result, *files, outputs.page(partial(document, result)))
+                outputs.write(result, labelling, outputs.page(partial(document, result)))
             except SystemExit as failure:
                 failures.append(failure)
 
@@ -245,8 +245,8 @@ def gap(
 
             return gap_document(instance, report, trace)
 
-        files = outputs.labelling(labels, instance.origin)
-        outputs.write(report, *files, outputs.page(document))
+        labelling = outputs.labelling(labels, instance.origin)
+        outputs.write(report, labelling, outputs.page(document))
     if failure is not None:
         raise failure
     if outputs.certificate is not None and not report.is_comparable and not outputs.quiet:
