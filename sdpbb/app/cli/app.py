@@ -27,6 +27,7 @@ from sdpbb.errors import (
     ParameterError,
     SdpbbError,
 )
+from sdpbb.run.parameters import SHORT_NAMES
 from sdpbb.runtime import interruption
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.version import installed_version
@@ -271,8 +272,6 @@ def of_option(
     found = re.match(r"(.*?: )?([a-z_.]+) = (True: )?", message)
     if found is None or (found[1] and found[2] not in placed):
         return message
-    from sdpbb.run.parameters import SHORT_NAMES  # of messages alone
-
     name = {path: short for short, path in SHORT_NAMES.items()}.get(found[2], found[2])
     if "." in name:  # in a file of parameters
         return message
