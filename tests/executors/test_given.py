@@ -25,12 +25,14 @@ from sdpbb.runtime.executors.given import GivenExecutor, dask_executor
 from sdpbb.runtime.executors.worker import no_warm_up
 from sdpbb.search.result import SolutionStatus
 from tests.executors import tasks
-from tests.executors.contract import (  # noqa: F401
+from tests.executors.pool import (  # noqa: F401
+    Completion,
+    TaskPool,
+    run_all,
     test_a_task_that_kills_every_worker_is_lost_and_no_other,
     test_a_worker_that_dies_once_costs_no_task,
     test_errors_are_raised_with_the_traceback_of_the_worker,
 )
-from tests.executors.pool import Completion, TaskPool, run_all
 from tests.trees import CHOICE, HASTY, SMALL, SMALL_OPTIMUM, go_over_at_once
 
 distributed = pytest.importorskip("distributed")

@@ -14,12 +14,14 @@ from sdpbb.errors import BackendFailure
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.worker import pack
 from tests.executors import tasks
-from tests.executors.contract import (  # noqa: F401
+from tests.executors.pool import (  # noqa: F401
+    Completion,
+    TaskPool,
+    run_all,
     test_a_task_that_kills_every_worker_is_lost_and_no_other,
     test_a_worker_that_dies_once_costs_no_task,
     test_errors_are_raised_with_the_traceback_of_the_worker,
 )
-from tests.executors.pool import Completion, TaskPool, run_all
 from tests.warm import workers_below
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -27,6 +27,7 @@ from sdpbb.errors import (
     ParameterError,
     SdpbbError,
 )
+from sdpbb.run.parameters import SHORT_NAMES
 from sdpbb.runtime import interruption
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.version import installed_version
@@ -175,6 +176,14 @@ class ExitCode(IntEnum):
     TERMINATED = interruption.TERMINATED, "terminated (SIGTERM): results so far are saved"
 
 
+STATUSES = {
+    "optimal": ExitCode.OPTIMAL,
+    "feasible": ExitCode.LIMIT,
+    "infeasible": ExitCode.INFEASIBLE,
+    "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
+}
+"""Exit statuses by what a run, or a certificate, proves."""
+
 EPILOGUE = "Exit status:\n\n" + "\n".join(f"- {one.value} {one.meaning}" for one in ExitCode)
 """List of exit statuses, in Markdown, for help texts."""
 
@@ -186,19 +195,10 @@ def interrupted() -> ExitCode:
 
 def exit_code(result: Result) -> ExitCode:
     """Return the exit status that tells a shell what a result says."""
-    from sdpbb.search.result import SolutionStatus, Termination
-
-    match result.status:
-        case SolutionStatus.OPTIMAL:
-            return ExitCode.OPTIMAL
-        case SolutionStatus.INFEASIBLE:
-            return ExitCode.INFEASIBLE
-        case _ if result.termination is Termination.INTERRUPTED:
-            return interrupted()
-        case SolutionStatus.FEASIBLE:
-            return ExitCode.LIMIT
-        case SolutionStatus.UNKNOWN:
-            return ExitCode.LIMIT_WITHOUT_CLUSTERING
+    is_proven = result.status.value in ("optimal", "infeasible")
+    if result.termination.value == "interrupted" and not is_proven:
+        return interrupted()
+    return STATUSES[result.status.value]
 
 
 def study_exit_code(
@@ -272,8 +272,6 @@ def of_option(
     found = re.match(r"(.*?: )?([a-z_.]+) = (True: )?", message)
     if found is None or (found[1] and found[2] not in placed):
         return message
-    from sdpbb.run.parameters import SHORT_NAMES  # of messages alone
-
     name = {path: short for short, path in SHORT_NAMES.items()}.get(found[2], found[2])
     if "." in name:  # in a file of parameters
         return message

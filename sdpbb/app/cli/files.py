@@ -298,7 +298,7 @@ class LabelOutputs(PageOutputs):
         ),
     ] = None
 
-    def labelling(self, labels: NDArray[np.intp] | None, origin: Origin | None) -> list[Content]:
+    def labelling(self, labels: NDArray[np.intp] | None, origin: Origin | None) -> Content:
         """Return the file of labels: CSV with the names of the points, or one a line.
 
         labels : (n,); None: nothing is written, and a line says so
@@ -306,10 +306,9 @@ class LabelOutputs(PageOutputs):
         """
         if self.labels is not None and labels is None and not self.quiet:
             say(f"no clustering found: {shown_path(self.labels)} was not written")
-        if self.labels is None or labels is None:
-            return []
 
         def content() -> str | bytes:
+            assert labels is not None
             from sdpbb.problem import Origin
             from sdpbb.problem.formats import labels_file, labels_text
 
@@ -317,7 +316,7 @@ class LabelOutputs(PageOutputs):
                 return labels_text(labels)
             return labels_file(labels, origin or Origin())
 
-        return [(self.labels, content)]
+        return None if labels is None else self.labels, content
 
 
 Certificate = Annotated[

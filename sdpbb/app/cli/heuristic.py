@@ -100,8 +100,8 @@ def run(
             installed_version(),
         )
         current.tell(str(report))
-        files = outputs.labelling(result.labels, instance.origin)
-        outputs.write(report, *files, outputs.page(report.document))
+        labelling = outputs.labelling(result.labels, instance.origin)
+        outputs.write(report, labelling, outputs.page(report.document))
     return heuristic_exit_code(result)
 
 

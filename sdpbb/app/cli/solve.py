@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.app import ExitCode, exit_code, say
+from sdpbb.app.cli.app import STATUSES, ExitCode, exit_code, say
 from sdpbb.app.cli.files import CertifiedOutputs, InstanceOptions, Outputs, import_engine, running
 from sdpbb.app.cli.options import EngineOptions, engine_options
 from sdpbb.errors import CertificateError, ParameterError
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from sdpbb.search.events import Event, Observer
     from sdpbb.search.result import Result
     from sdpbb.search.trace import Trace
-
-STATUSES = {
-    "optimal": ExitCode.OPTIMAL,
-    "feasible": ExitCode.LIMIT,
-    "infeasible": ExitCode.INFEASIBLE,
-    "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
-}
-"""Exit statuses by what a certificate proves."""
 
 AS_FOR_THE_RUN = " (--constraints, and the options of reading the data, as for the run)"
 
@@ -163,9 +155,9 @@ def _report(
         if isinstance(event, Finished):
             result = event.result
             labels = None if result.partition is None else result.partition.labels
-            files = outputs.labelling(labels, result.origin)
+            labelling = outputs.labelling(labels, result.origin)
             try:
-                outputs.write(result, *files, outputs.page(partial(document, result)))
+                outputs.write(result, labelling, outputs.page(partial(document, result)))
             except SystemExit as failure:
                 failures.append(failure)
 
@@ -245,8 +237,8 @@ def gap(
 
             return gap_document(instance, report, trace)
 
-        files = outputs.labelling(labels, instance.origin)
-        outputs.write(report, *files, outputs.page(document))
+        labelling = outputs.labelling(labels, instance.origin)
+        outputs.write(report, labelling, outputs.page(document))
     if failure is not None:
         raise failure
     if outputs.certificate is not None and not report.is_comparable and not outputs.quiet:

@@ -223,12 +223,12 @@ class _Worker:
             self._resources.close()
 
     def _exit_reason(self, heard: int) -> str:
-        """Return why the process ended, in a few words; wait for its end."""
-        status = self._process.wait()
+        """Return why the process ended, and its last error line; wait for its end."""
+        ended = _exit_text(self._process.wait())
         self._errors.seek(heard)
         lines = self._errors.read().decode(errors="replace").splitlines()
         last = next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "")
-        return f"{_exit_text(status)}{f': {last}' if last else ''}"
+        return f"{ended}: {last}" if last else ended
 
 
 def _no_worker(error: Exception) -> BackendFailure:
