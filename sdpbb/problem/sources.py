@@ -250,9 +250,8 @@ def arguments_of(table: PointTable, k: int | None, arguments: Mapping[str, Any])
     of_table = (*TableArguments.__annotations__, "weights")
     others = {name: value for name, value in arguments.items() if name not in of_table}
     stated = {name: numbered(others.pop(name, None), table, name) for name in PAIRS.values()}
-    on_clusters = checked_constraints(
-        others.pop("cluster_constraints", None), "cluster_constraints"
-    )
+    name = "cluster_constraints"
+    on_clusters = checked_constraints(others.pop(name, None), name)
     if table.origin.kept_rows is not None:
         _check_no_rows(on_clusters)
     own = {"k": k, "origin": table.origin, "cluster_constraints": on_clusters}
