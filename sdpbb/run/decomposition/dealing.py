@@ -33,7 +33,7 @@ N_WAVES = 32
 WAVE_WEIGHT, MOMENT_WEIGHT = 0.25, 0.5
 # The difference of the halves' numbers of blocks counts even less: subsets are about equally large
 # all the same. Of 3,000 points in 20 clusters with 1,500 cannot-links, subsets of 190 lose 2.8 % of
-# the cost with 1, and 1.6 % with this.
+# the cost with 1, and 2.0 % with this.
 BALANCE = 0.05
 # Second moments are features up to this number of coordinates. Points are pulled in to this
 # multiple of the typical distance to their mean.
