@@ -52,6 +52,12 @@ def test_an_exception_of_a_solver_is_a_failure_in_one_line(monkeypatch):
         solve(problem(), "scs")
 
 
+def test_an_unbounded_problem_is_a_failure():
+    asked = cp.Problem(cp.Minimize(cp.trace(-cp.Variable((2, 2), PSD=True))))
+    with pytest.raises(BackendFailure, match=r"^clarabel: unbounded"):
+        solve(asked, "clarabel")
+
+
 def test_options_of_the_caller_come_first():
     asked = problem()
     solve(asked, "scs", max_iters=1)

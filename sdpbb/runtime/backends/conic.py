@@ -70,7 +70,7 @@ def solve(problem: cvxpy.Problem, solver: str, **options: Any) -> None:
     ParameterError
         If CVXPY does not find the solver.
     BackendFailure
-        If the solver fails.
+        If the solver fails, or reports an unbounded problem: values of relaxations are bounded.
     """
     if not isinstance(solver, str):
         kind = type(solver).__name__
@@ -87,3 +87,5 @@ def solve(problem: cvxpy.Problem, solver: str, **options: Any) -> None:
             require(solver)
             detail = " ".join(str(error).split())
             raise BackendFailure(f"{solver}: {type(error).__name__}: {detail}") from error
+    if problem.value is None or problem.value == -float("inf"):
+        raise BackendFailure(f"{solver}: {problem.status}")
