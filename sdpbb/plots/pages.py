@@ -196,7 +196,8 @@ def question(instance: Instance, result: Result) -> Section:
     )
     n_pairs = len(instance.must_link), len(instance.cannot_link)
     soft = len(instance.soft_must_link), len(instance.soft_cannot_link)
-    others, more = instance.other_constraints, len(instance.other_constraints) - MOST_CONSTRAINTS
+    others = instance.cluster_constraints
+    more = len(others) - MOST_CONSTRAINTS
     on_clusters = ", ".join(
         shorten(str(one), LONGEST_CONSTRAINT, placeholder=" ...")
         for one in others[:MOST_CONSTRAINTS]

@@ -55,14 +55,10 @@ def _sizes(instance: Instance) -> Iterator[Rule]:
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
     """Return the names of constraints that the checker cannot check.
 
-    Their code does not come with this package, or they are not anti-monotone.
+    Their code does not come with this package.
     """
-    names = [
-        type(leaf).__name__
-        for leaf in chain.from_iterable(map(leaves, constraints))
-        if type(leaf) not in BUILT_IN or not getattr(leaf, "is_anti_monotone", True)
-    ]
-    return list(dict.fromkeys(names))
+    of_all = chain.from_iterable(map(leaves, constraints))
+    return list(dict.fromkeys(type(leaf).__name__ for leaf in of_all if type(leaf) not in BUILT_IN))
 
 
 def _rules(

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.colouring import decide, sparse_graph
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
@@ -55,7 +54,7 @@ INTEGRAL = 1e-6
 
 
 def find_feasible(
-    contraction: Contraction, time_left: TimeLeft = no_limit
+    contraction: Contraction, time_left: TimeLeft = no_limit, nodes: int = 0
 ) -> NDArray[np.intp] | Infeasibility | None:
     """Find a clustering of the blocks into exactly k clusters that satisfies cannot-links.
 
@@ -63,7 +62,7 @@ def find_feasible(
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability.
 
-    If quantities are limited (`Contraction.packed_quantities`), a colouring within the limits is
+    If quantities are limited (`Contraction.limited_amounts`), a colouring within the limits is
     searched for greedily, then by an integer programme. If that programme would be large, and no
     least above 1 follows from the limits (`SizeLimits`), the colouring returned may exceed their
     maxima: callers ask `keeps_sizes`. Other constraints on clusters are ignored.
@@ -72,6 +71,7 @@ def find_feasible(
     ----------
     time_left : for integer programmes. With a limit, none is solved that is too large for HiGHS to
         presolve in that time; when it is over, they are given up
+    nodes : as for `sdpbb.problem.colouring.decide`
 
     Returns
     -------
@@ -85,18 +85,18 @@ def find_feasible(
         If the integer programming solver fails.
     """
     graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
-    found = decide(graph, contraction.k, time_left=time_left)
+    found = decide(graph, contraction.k, nodes, time_left)
     if found.vertices is not None:
         clique, other = InfeasibilityKind.CLIQUE, InfeasibilityKind.NOT_COLOURABLE
         points = contraction.representatives[found.vertices]
         return Infeasibility(clique if found.is_clique else other, tuple(points.tolist()))
-    if not contraction.packed_quantities:
+    if not contraction.limited_amounts:
         return None if found.labels is None else use_every_colour(found.labels, contraction.k)
     if found.labels is not None:
         packed = packed_greedily(contraction, found.labels)
         if packed is not None:
             return packed
-    limits = [quantity.limits for quantity in contraction.packed_quantities]
+    limits = [quantity.limits for quantity in contraction.limited_amounts]
     is_only_maximum = all(each.listed is None and each.least <= 1 for each in limits)
     if is_only_maximum and contraction.n_blocks * contraction.k > FEW_VARIABLES:
         # A search can begin with a clustering of other sizes, and bounds know of the maximum.
@@ -169,7 +169,7 @@ def packed_exactly(
     m, k = contraction.n_blocks, contraction.k
     if time_left() < math.inf and m * k > MOST_VARIABLES:
         return Packing(None)
-    many = any(_is_fine(quantity) for quantity in contraction.packed_quantities)
+    many = any(_is_fine(quantity) for quantity in contraction.limited_amounts)
     if many and costs is None:
         with suppress(UndecidedPacking, OutOfTime):
             found = packed_in_units(contraction, time_left)
@@ -207,10 +207,7 @@ def packed_in_units(
     OutOfTime
         If the time is over before.
     """
-    m, k = contraction.n_blocks, contraction.k
-    measures = [(each.linear, each.limits) for each in contraction.packed_quantities]
-    if not any(each.is_in_all for each in contraction.packed_quantities):
-        measures.append((np.ones(m, np.int64), SizeLimits(m, k, 1, m)))  # all blocks are packed
+    measures = [(each.linear, each.limits) for each in contraction.limited_amounts]
     at_step = partial(check_time, time_left)
     return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
 
@@ -240,7 +237,7 @@ def _programme(contraction: Contraction, slack: float, is_free: bool) -> BinaryP
     slack : part of a limit on many units that clusters may be beyond it
     is_free : whether there are no costs, so that clusters with the same limits are alike
     """
-    m, k, quantities = contraction.n_blocks, contraction.k, contraction.packed_quantities
+    m, k, quantities = contraction.n_blocks, contraction.k, contraction.limited_amounts
     sizes = [_rows(quantity, slack) for quantity in quantities]
     if all(map(_is_fine, quantities)):
         # Without blocks a cluster lacks a unit, or a few, which rows in parts do not tell from 0.
@@ -277,7 +274,7 @@ def packed_greedily(
 
     labels : a colouring (m,) of the blocks; None where there are no cannot-links
     """
-    packed = (_packed_by(each, contraction, labels) for each in contraction.packed_quantities)
+    packed = (_packed_by(each, contraction, labels) for each in contraction.limited_amounts)
     return next((found for found in packed if found is not None), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
@@ -12,19 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.checks import (
+    Sizes,
     SoftPairs,
+    StatedSizes,
     check_no_distances,
+    checked_integer,
+    checked_number,
     checked_pairs,
     checked_points,
-    checked_size,
+    checked_sizes,
     checked_soft_pairs,
-    checked_weight,
     checked_weights,
     frozen,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import Sizes, StatedSizes, checked_sizes
-from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
+from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import in_row_order, is_frame
 from sdpbb.problem.geometry import is_sparse
@@ -82,10 +85,9 @@ class Instance(Constructors, ConstraintForms, Shown):
         are must-linked. None for 1 each. Constraints on clusters, and limits on sizes, count points
         all the same
     min_size, max_size : integers >= 1, limits on the number of points of every cluster; None: no
-        limit. A `MaximumSize` among the constraints on clusters says the same as max_size
+        limit. A `MaximumSize` among the constraints on clusters becomes max_size
     sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order,
-        or ranges (least, most) of these; None where they are not given. Kept in ascending order.
-        A mapping states those of the clusters of known classes, one for each cluster
+        or ranges (least, most) of these; None where they are not given. Kept in ascending order
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
         `weights`, or on its number of points if these are None; None: no limit. They hold to
         within one part in 10^9, or the rounding of weights to whole units if that is more
@@ -180,11 +182,18 @@ class Instance(Constructors, ConstraintForms, Shown):
         constraints = checked_constraints(self.cluster_constraints, "cluster_constraints")
         for position, constraint in enumerate(constraints):
             check_rows(constraint, n, f"cluster_constraints[{position}]")
-        _set(self, "cluster_constraints", constraints)
+        others = tuple(each for each in constraints if type(each) is not MaximumSize)
+        _set(self, "cluster_constraints", others)
+        _set(self, "sizes", checked_sizes(self.sizes, n, self.k))
         for argument in ("min_size", "max_size"):
-            _set(self, argument, checked_size(getattr(self, argument), argument))
+            if (value := getattr(self, argument)) is not None:
+                _set(self, argument, checked_integer(value, argument, 1))
+        maxima = [each.limit for each in constraints if type(each) is MaximumSize]
+        if maxima:
+            _set(self, "max_size", min([*maxima, self.max_size or n]))
         for argument in ("min_weight", "max_weight"):
-            _set(self, argument, checked_weight(getattr(self, argument), argument))
+            if (value := getattr(self, argument)) is not None:
+                _set(self, argument, checked_number(value, argument, math.ulp(0.0)))
         names = self.origin.row_names
         if names is not None and len(names) != n:
             raise InstanceError(f"origin: {len(names)} names of rows; expected {n}, one per point")
@@ -194,8 +203,6 @@ class Instance(Constructors, ConstraintForms, Shown):
                     in_row_order(known_classes, n, self.origin, "known_classes", partial=True), n
                 )
             )
-        sizes = checked_sizes(self.sizes, n, self.k, self.origin.known_classes)
-        _set(self, "sizes", sizes)
 
     def _link(self, classes: KnownClasses) -> None:
         """Add the pairs, hard or soft, that known classes of rows amount to."""
@@ -252,7 +259,7 @@ class Instance(Constructors, ConstraintForms, Shown):
                 "cluster_constraints: expected none beyond cannot-links and limits on sizes"
             )
         links = distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
-        return replace(self, cannot_link=links, cluster_constraints=(), max_size=self.largest_size)
+        return replace(self, cannot_link=links, cluster_constraints=())
 
     @property
     def constraints_in_words(self) -> list[str]:
@@ -268,8 +275,8 @@ class Instance(Constructors, ConstraintForms, Shown):
             constraints.append(
                 f"known classes of {counted(self.origin.known_classes.n_known, 'row')}"
             )
-        if self.other_constraints:
-            on_clusters = counted(len(self.other_constraints), "constraint")
+        if self.cluster_constraints:
+            on_clusters = counted(len(self.cluster_constraints), "constraint")
             constraints.append(f"{on_clusters} on clusters")
         constraints += self.stated_limits
         return constraints

@@ -343,7 +343,7 @@ def optimality_gap(
     stated, changes = divided(arguments, optimality_gap)
     instance, numbers = _instance(points, labels, k, stated)
     partition = Partition(numbers)
-    violated = violations(instance, partition)
+    violated = tuple(violations(instance, partition))
     is_comparable = partition.n_clusters == instance.k and not violated
     parameters = changed(parameters, changes)
     start = partition.labels if is_comparable else None

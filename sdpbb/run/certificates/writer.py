@@ -21,7 +21,7 @@ from sdpbb.checker.kernel.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import stated_instance
-from sdpbb.problem.equal_points import equal_points
+from sdpbb.problem.contraction import equal_points
 from sdpbb.run.certificates.proof import BoundStep, Proof, ProofNode, SubsetProof
 from sdpbb.run.certificates.replay import Step, infeasibility, propagated
 from sdpbb.runtime.files import FilePath, replacement, shown_path

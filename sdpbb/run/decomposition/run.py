@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import BoundingMethod, matrices_mebibytes
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contract
-from sdpbb.problem.equal_points import equal_points, join_equal_points
+from sdpbb.problem.contraction import equal_points, join_equal_points
 from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.run.checkpoint import RunState
 from sdpbb.run.decomposition.bounding import Subset, bound_subset, restricted, rows_of
