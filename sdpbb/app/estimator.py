@@ -28,7 +28,7 @@ from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import StatedSizes, checked_weights
 from sdpbb.problem.files.constraints import PAIRS
 from sdpbb.problem.frames import check_numbers, columns_of, is_frame, with_present_rows
-from sdpbb.problem.instance import stated_instance
+from sdpbb.problem.instance import instance_of
 from sdpbb.problem.table import check_columns
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable
@@ -215,7 +215,7 @@ class ExactConstrainedKMeans(
             points, given["index_column"] = X, self.index_column
             for name in PAIRS.values() if self.absent_rows == "drop" else ():
                 given[name] = with_present_rows(given[name], X, self.index_column)
-        instance = stated_instance(points, int(self.n_clusters), given)
+        instance = instance_of(points, int(self.n_clusters), given)
         try:
             result = solve(instance, parameters, ProgressTable() if self.verbose else ignore)
         except Interrupted as stopped:

@@ -315,27 +315,11 @@ def check_instance(value: object) -> None:
 
 
 def instance_of(
-    given: Any, k: int | None, arguments: Mapping[str, Any], function: Callable[..., Any]
+    given: Any,
+    k: int | None,
+    arguments: Mapping[str, Any],
+    function: Callable[..., Any] | None = None,
 ) -> Instance:
-    """Return the instance that the arguments of a function without parameters of a run state.
-
-    Parameters
-    ----------
-    given, k, arguments : as for `stated_instance`
-    function : whose arguments they are
-
-    Raises
-    ------
-    TypeError
-        If there is no argument of a name.
-    InstanceError, ParameterError
-        As `stated_instance`.
-    """
-    check_keywords(arguments, InstanceArguments.__annotations__, function)
-    return stated_instance(given, k, arguments)
-
-
-def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> Instance:
     """Return the instance that is given, or made of points.
 
     Parameters
@@ -343,14 +327,19 @@ def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> 
     given : an instance, an array of points (n, d), or a data frame
     k : number of clusters, of points
     arguments : the others of points by keyword (`InstanceArguments`)
+    function : whose arguments they are, if it has no parameters of a run; None: they are known
 
     Raises
     ------
+    TypeError
+        If the function has no argument of a name.
     InstanceError
         On the points, k and the constraints, or if the points are a path.
     ParameterError
         If an instance is given together with what it states itself.
     """
+    if function is not None:
+        check_keywords(arguments, InstanceArguments.__annotations__, function)
     if isinstance(given, Instance):
         for name, value in ({"k": k} | dict(arguments)).items():
             if value is not None:
