@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.checks import (
     Sizes,
@@ -26,6 +27,7 @@ from sdpbb.problem.checks import (
     checked_weights,
     frozen,
     number_of_clusters,
+    sizes_text,
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
@@ -35,7 +37,8 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.rules import ConstraintForms, check_rows
+from sdpbb.problem.quantities import POINTS, WEIGHT, Quantity
+from sdpbb.problem.rules import LIMITS, Rules, check_rows, is_built_in, within
 from sdpbb.problem.sources import Constructors, InstanceArguments, arguments_of
 from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive import stored
@@ -50,7 +53,7 @@ SHOWN_NAMES = 8
 
 @stored
 @dataclass(frozen=True, eq=False)
-class Instance(Constructors, ConstraintForms, Shown):
+class Instance(Constructors, Shown):
     """Instance of constrained minimum sum-of-squares clustering.
 
         minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
@@ -241,6 +244,127 @@ class Instance(Constructors, ConstraintForms, Shown):
             return self.points, None
         points, weights = in_mean_units(self.points, self.weights)
         return frozen(points), frozen(weights)
+
+    @property
+    def has_constraints(self) -> bool:
+        """True if the user states more than points and k."""
+        hard = len(self.must_link) or len(self.cannot_link) or len(self.cluster_constraints)
+        return bool(hard or self.limits or self.has_soft_constraints)
+
+    @property
+    def limits(self) -> dict[str, int | float | Sizes]:
+        """Limits on clusters as given, by argument."""
+        values = {argument: getattr(self, argument) for argument in LIMITS}
+        return {argument: value for argument, value in values.items() if value is not None}
+
+    @property
+    def has_soft_constraints(self) -> bool:
+        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
+
+    @property
+    def is_monotone(self) -> bool:
+        """True if the optimum never rises when k does, as long as must-links leave k components.
+
+        A cluster of several components is divided between two of them: each part satisfies the
+        constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
+
+        Least sizes and weights may forbid a part, unless a single point satisfies them.
+        Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
+        own may depend on the k of the instance that it is given.
+        """
+        n = self.n_points
+        has_least = any(each.least > each.values(n).min() for _, each in self.stated_measures)
+        is_known = all(map(is_built_in, self.cluster_constraints))
+        return is_known and not has_least and self.sizes is None and not len(self.soft_must_link)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
+        stated = Rules.of(self.cluster_constraints, self.points, self.k)
+        return replace(stated, quantities=(*self._limited(), *stated.quantities))
+
+    @cached_property
+    def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
+        """Limits on sizes and weights as statements about measures, each after its argument.
+
+        Points that weigh 1 each are counted.
+        """
+        found: list[tuple[str, StatedMeasure]] = []
+        if self.min_size is not None:
+            found.append(("min_size", StatedMeasure(self.min_size)))
+        if self.max_size is not None:
+            found.append(("max_size", StatedMeasure(most=min(self.max_size, LARGEST_SUM))))
+        if self.sizes is not None:
+            ranges = tuple(sorted(map(as_range, self.sizes)))
+            found.append(("sizes", StatedMeasure(listed=ranges)))
+        if self.min_weight is None and self.max_weight is None:
+            return found
+        weights = WeightUnits.of(self.weights, self.n_points)
+        units = None if self.weights is None else weights.units
+        if self.min_weight is not None:
+            least = weights.least(self.min_weight)
+            found.append(("min_weight", StatedMeasure(least, units=units)))
+        if self.max_weight is not None:
+            most = weights.most(self.max_weight)
+            found.append(("max_weight", StatedMeasure(most=most, units=units)))
+        return found
+
+    def _limited(self) -> Iterator[Quantity]:
+        """Yield the points and the weights of clusters, if they are limited."""
+        for name in (POINTS, WEIGHT):
+            of_points = name == POINTS
+            own = [one for _, one in self.stated_measures if (one.units is None) == of_points]
+            if not own:
+                continue
+            values, least = own[0].values(self.n_points), max(each.least for each in own)
+            if least <= values.min():
+                least = 1  # every single point has enough
+            most = min(each.most for each in own)
+            listed = next((each.listed for each in own if each.listed), None)
+            limits = SizeLimits.of(int(values.sum()), self.k, least, most, listed)
+            if limits is not None:
+                yield Quantity.within(values, limits, name)
+
+    @property
+    def size_limits(self) -> SizeLimits | None:
+        """Limits on the sizes of clusters that follow from all constraints; None: no limits.
+
+        Limits on weights are limits on sizes if all points weigh 1.
+        """
+        quantities = self.rules.quantities
+        return next((each.limits for each in quantities if each.name == POINTS), None)
+
+    @property
+    def stated_limits(self) -> list[str]:
+        """Limits on sizes and weights of clusters as given, in words.
+
+        The list is empty if every clustering is within them.
+        """
+        if not any(quantity.name for quantity in self.rules.quantities):
+            return []
+        most = self.max_size
+        sizes = f"sizes {sizes_text(self.sizes).replace(' ', ', ')}" if self.sizes else ""
+        points = "point" if (self.min_size if most is None else most) == 1 else "points"
+        texts = (
+            sizes,
+            within(self.min_size, most, f"{{}} {points} each"),
+            within(self.min_weight, self.max_weight, "weight {} each"),
+        )
+        return [text for text in texts if text]
+
+    @property
+    def has_constraints_beyond_sizes(self) -> bool:
+        """True if constraints on clusters say more than cannot-links and limits could.
+
+        Limits are on sizes and on weights.
+        """
+        rules = self.rules
+        return bool(rules.oracles) or any(not quantity.name for quantity in rules.quantities)
+
+    @property
+    def limits_weight(self) -> bool:
+        """True if the weights of clusters are limited, and not as numbers of points."""
+        return any(quantity.name == WEIGHT for quantity in self.rules.quantities)
 
     def in_pairs_and_sizes(self) -> Instance:
         """Return the instance with cannot-links and max_size instead of constraints on clusters.

@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.colouring import colour_exactly, sparse_graph
-from sdpbb.problem.feasibility import find_feasible, packed_in_units, use_every_colour
+from sdpbb.problem.feasibility import (
+    UndecidedPacking,
+    find_feasible,
+    packed_in_units,
+    use_every_colour,
+)
 from sdpbb.problem.graph import connected_components, spanning_forest
 from sdpbb.problem.instance import instance_of
-from sdpbb.problem.packing_in_units import UndecidedPacking
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.statements import Catalogue, Conflict
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit

@@ -12,7 +12,7 @@ from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.partitions import Enumerated
 from sdpbb.checker.pricing import Lagrangian
-from sdpbb.problem.packing_in_units import ClusterPacking
+from sdpbb.problem.feasibility import ClusterPacking
 from tests.checker.priced import random_problem
 
 

@@ -14,7 +14,6 @@ import sdpbb
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.graph import connected_components
-from sdpbb.problem.rules import ConstraintForms
 from sdpbb.run.checkpoint import RunState
 from sdpbb.run.run import concluded
 from sdpbb.search.node import Node, NodeResult, NodeStatus
@@ -123,7 +122,7 @@ def test_bounds_of_a_sweep_are_bounds(instance, gap):
 
 def test_a_bound_above_a_cost_is_an_internal_error(monkeypatch):
     """Were the constraints wrongly taken for monotone, a sweep would end, and print nothing."""
-    monkeypatch.setattr(ConstraintForms, "is_monotone", True)
+    monkeypatch.setattr(Instance, "is_monotone", True)
     with pytest.raises(AssertionError, match=r"lower bound .* above the cost 0.0"):
         sdpbb.sweep(Instance(TWO_GROUPS, 2, min_weight=2), [2, 3], EXACT)
 
