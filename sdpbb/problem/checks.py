@@ -16,6 +16,7 @@ from sdpbb.checker.kernel.sizes import Range, as_range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.geometry import is_sparse
 from sdpbb.runtime.archive import stored
+from sdpbb.runtime.declaration import as_integer, as_number
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
 # nor without digits.
@@ -178,11 +179,12 @@ def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.floa
 
 def number_of_clusters(k: Any, n: int) -> int:
     """Return the k of an `Instance` of n points as an int, or raise an InstanceError."""
-    if not is_integer(k):
+    number = as_integer(k)
+    if number is None:
         raise InstanceError(f"k = {k!r}: the number of clusters must be an integer")
-    if not 1 <= k <= n:
+    if not 1 <= number <= n:
         raise InstanceError(f"k = {k}: expected 1 <= k <= n = {n}, as no cluster may be empty")
-    return int(k)
+    return number
 
 
 def checked_sizes(values: StatedSizes, n: int, k: int) -> Sizes | None:
@@ -227,23 +229,19 @@ def sizes_text(sizes: Sizes) -> str:
 
 def checked_integer(value: Any, argument: str, least: int) -> int:
     """Return an integer of at least this size, or raise an InstanceError."""
-    if not is_integer(value) or value < least:
+    number = as_integer(value)
+    if number is None or number < least:
         raise InstanceError(f"{argument} = {value!r}; expected an integer >= {least}")
-    return int(value)
-
-
-def is_integer(value: object) -> bool:
-    """Return whether a value is an integer of Python or NumPy."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return number
 
 
 def checked_number(value: Any, argument: str, least: float) -> float:
     """Return a finite number of at least this size, or above 0; or raise an InstanceError."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not (math.isfinite(value) and value >= least):
+    number = as_number(value)
+    if number is None or not (math.isfinite(number) and number >= least):
         above = ">= 0" if least == 0.0 else "> 0"
         raise InstanceError(f"{argument} = {value!r}; expected a finite number {above}")
-    return float(value)
+    return number
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -362,7 +360,7 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
 def _are_integers(array: NDArray[Any]) -> bool:
     if array.dtype != object:
         return np.issubdtype(array.dtype, np.integer)
-    return all(map(is_integer, array.flat))
+    return all(as_integer(each) is not None for each in array.flat)
 
 
 def _one_line(error: Exception) -> str:

@@ -323,7 +323,7 @@ class Instance(Constructors, Shown):
             listed = next((each.listed for each in own if each.listed), None)
             limits = SizeLimits.of(int(values.sum()), self.k, least, most, listed)
             if limits is not None:
-                yield Quantity.within(values, limits, name)
+                yield Quantity(values, limits, name)
 
     @property
     def size_limits(self) -> SizeLimits | None:
@@ -367,21 +367,12 @@ class Instance(Constructors, Shown):
         return any(quantity.name == WEIGHT for quantity in self.rules.quantities)
 
     def in_pairs_and_sizes(self) -> Instance:
-        """Return the instance with cannot-links and max_size instead of constraints on clusters.
+        """Return the instance with cannot-links instead of constraints on clusters.
 
-        It is for methods that support no others.
-
-        Raises
-        ------
-        InstanceError
-            If the constraints say more than these could.
+        These must not say more (`has_constraints_beyond_sizes`).
         """
         if not self.cluster_constraints:
             return self
-        if self.has_constraints_beyond_sizes:
-            raise InstanceError(
-                "cluster_constraints: expected none beyond cannot-links and limits on sizes"
-            )
         links = distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
         return replace(self, cannot_link=links, cluster_constraints=())
 

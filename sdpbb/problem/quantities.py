@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,19 +32,14 @@ class Quantity:
     ----------
     linear : (m,) int64 >= 0
     limits : on what each of k clusters holds
-    pairs : (q, 2) i < j; a repeated pair counts repeatedly
     name : POINTS or WEIGHT, of which all points have some; "" for others, which have no least
+    pairs : (q, 2) i < j; a repeated pair counts repeatedly
     """
 
     linear: NDArray[np.int64]
     limits: SizeLimits
-    pairs: NDArray[np.intp]
     name: str = ""
-
-    @classmethod
-    def within(cls, linear: NDArray[np.int64], limits: SizeLimits, name: str) -> Quantity:
-        """Return a quantity without pairs."""
-        return cls(linear, limits, NO_PAIRS, name)
+    pairs: NDArray[np.intp] = field(default_factory=lambda: NO_PAIRS)
 
     @classmethod
     def at_most(
@@ -52,7 +47,7 @@ class Quantity:
     ) -> Quantity:
         """Return a quantity of which each of k clusters holds `most` at most."""
         amounts = np.asarray(linear, np.int64)
-        return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), pairs)
+        return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), pairs=pairs)
 
     def over(self, block_of: NDArray[np.intp]) -> Quantity:
         """Return the quantity over blocks; block_of (n,) 0..m-1 are the blocks of points."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.colouring import colour_exactly, sparse_graph
 from sdpbb.problem.feasibility import (
@@ -25,6 +23,7 @@ from sdpbb.problem.graph import connected_components, spanning_forest
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.statements import Catalogue, Conflict
+from sdpbb.runtime.declaration import as_number, wrong
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 
 # Blocks coloured, again and again included, until the search is given up: half a second.
@@ -123,10 +122,10 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
 
 def checked_seconds(time_limit: object) -> float:
     """Return a time limit in seconds; ParameterError if it is no number above 0."""
-    is_number = isinstance(time_limit, numbers.Real) and not isinstance(time_limit, bool)
-    if not is_number or math.isnan(time_limit) or not time_limit > 0:  # type: ignore[arg-type,operator]
-        raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
-    return float(time_limit)  # type: ignore[arg-type]
+    seconds = as_number(time_limit)
+    if seconds is None or not seconds > 0:
+        raise wrong("time_limit", time_limit, "seconds > 0")
+    return seconds
 
 
 def _named(catalogue: Catalogue, proof: Infeasibility) -> list[int]:

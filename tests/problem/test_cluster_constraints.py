@@ -20,10 +20,9 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.problem.partition import violations
-from sdpbb.problem.rules import LIMITS, Rules, is_built_in
+from sdpbb.problem.rules import Rules, is_built_in
 from tests.any_instance import any_instance
-from tests.enumeration import clusterings, holds
+from tests.enumeration import holds
 
 
 @dataclass(frozen=True)
@@ -55,23 +54,6 @@ def test_constraints_are_their_definitions_and_antimonotone(instance):
         for cluster, verdict in allowed.items():
             if verdict and len(cluster) > 1:
                 assert all(allowed[cluster - {i}] for i in cluster)
-
-
-@given(CONSTRAINED)
-def test_a_partition_knows_what_it_violates(instance):
-    for labels in clusterings(instance.n_points, instance.k)[:20]:
-        partition = Partition(labels)
-        clusters = [set(np.flatnonzero(labels == c).tolist()) for c in range(instance.k)]
-        violated = [
-            position
-            for position, constraint in enumerate(instance.cluster_constraints)
-            if not all(holds(constraint, instance, cluster) for cluster in clusters)
-        ]
-        assert [
-            one.position
-            for one in violations(instance, partition)
-            if one.constraint and one.kind not in LIMITS
-        ] == violated
 
 
 LINE = np.arange(6.0)[:, None]
