@@ -19,7 +19,6 @@ from sdpbb.problem.coordinates import (
     block_weights,
     centred,
     members_of,
-    pairs_across,
 )
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind, forced_merges
@@ -342,7 +341,9 @@ def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> ND
     first = np.unique(block_of, return_index=True)[1]
     across = np.flatnonzero(components != components[first[block_of]])
     inside = np.column_stack([first[block_of[across]], across])
-    return np.concatenate([first[pairs_across(components[first])], inside])
+    of_blocks = components[first]
+    between = np.argwhere(np.triu(of_blocks[:, None] != of_blocks))
+    return np.concatenate([first[between], inside])
 
 
 def _spanning_pairs(blocks: NDArray[np.intp]) -> NDArray[np.intp]:

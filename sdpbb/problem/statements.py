@@ -346,7 +346,9 @@ class Conflict:
         return f"{self.heading}: {', '.join(members)}"
 
     def __str__(self) -> str:
-        lines = [f"{self.heading}:", *table(self.members[:SHOWN])]
+        shown = self.members[:SHOWN]
+        width = max((len(member.place) for member in shown), default=0)
+        lines = [f"{self.heading}:", *(f"  {one.place:<{width}}  {one.text}" for one in shown)]
         left_out = len(self.members) - SHOWN
         if left_out > 0:
             lines.append(f"  ... and {left_out} more")
@@ -355,9 +357,3 @@ class Conflict:
         if not self.is_exact:
             lines.append("(by an integer programming solver in floating point)")
         return "\n".join(lines)
-
-
-def table(statements: tuple[Statement, ...], indent: str = "  ") -> list[str]:
-    """Return a line for each constraint: where it is stated, and what it says."""
-    width = max((len(statement.place) for statement in statements), default=0)
-    return [f"{indent}{s.place:<{width}}  {s.text}" for s in statements]

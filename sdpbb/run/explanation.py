@@ -137,13 +137,13 @@ def _named(catalogue: Catalogue, proof: Infeasibility) -> list[int]:
     must_link, points = catalogue.must_link, list(proof.points)
     n, k = catalogue.instance.n_points, catalogue.instance.k
     if proof.kind is InfeasibilityKind.TOO_FEW_BLOCKS:
-        return list(spanning_forest(n, must_link))[: n - k + 1]
+        return spanning_forest(n, must_link)[: n - k + 1]
     group = connected_components(n, must_link)
     wanted = np.isin(group, group[points])
     is_path = proof.kind is InfeasibilityKind.CANNOT_LINK_IN_BLOCK
     joins = np.isin(must_link, points) if is_path else wanted[must_link]
     inside = np.flatnonzero(joins.all(axis=1))
-    forest = inside[list(spanning_forest(n, must_link[inside]))]
+    forest = inside[spanning_forest(n, must_link[inside])]
     inside = np.flatnonzero(wanted[catalogue.cannot_link].all(axis=1))
     sides = np.sort(group[catalogue.cannot_link[inside]], axis=1)
     first = np.unique(sides, axis=0, return_index=True)[1]
