@@ -17,7 +17,7 @@ from heuristics.parameters import MultiStartParameters
 from heuristics.result import SearchResult, Stop
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, Instance
-from sdpbb.problem.equal_points import join_equal_points
+from sdpbb.problem.contraction import join_equal_points
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task

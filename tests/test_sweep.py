@@ -15,7 +15,6 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.errors import ArchiveError, InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.graph import connected_components
-from sdpbb.problem.rules import ConstraintForms
 from sdpbb.questions import sweep as sweep_module
 from sdpbb.questions.study import Outcome
 from sdpbb.run.checkpoint import RunState
@@ -100,7 +99,7 @@ def test_bounds_of_a_sweep_are_bounds(instance, gap):
 
 def test_a_bound_above_a_cost_is_an_internal_error(monkeypatch):
     """Were the constraints wrongly taken for monotone, a sweep would end, and print nothing."""
-    monkeypatch.setattr(ConstraintForms, "is_monotone", True)
+    monkeypatch.setattr(Instance, "is_monotone", True)
     with pytest.raises(AssertionError, match=r"lower bound .* above the cost 0.0"):
         sdpbb.sweep(Instance(TWO_GROUPS, 2, min_weight=2), [2, 3], EXACT)
 

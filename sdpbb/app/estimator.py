@@ -25,18 +25,16 @@ from heuristics.result import centres_of
 from sdpbb.bounds.registry import Bounding
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, SdpbbError, warn_caller
 from sdpbb.problem import ClusterConstraint, Instance
-from sdpbb.problem.checks import checked_weights
-from sdpbb.problem.class_sizes import StatedSizes
+from sdpbb.problem.checks import StatedSizes, checked_weights
 from sdpbb.problem.files.constraints import PAIRS
 from sdpbb.problem.frames import check_numbers, columns_of, is_frame, with_present_rows
-from sdpbb.problem.instance import stated_instance
+from sdpbb.problem.instance import instance_of
 from sdpbb.problem.table import check_columns
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.interruption import Interrupted
-from sdpbb.runtime.reading import ClassesMay
 from sdpbb.runtime.values import percent_up
 from sdpbb.search.events import ignore
 from sdpbb.search.result import Result, SolutionStatus, stopped_by
@@ -65,8 +63,8 @@ class ExactConstrainedKMeans(
     ----------
     n_clusters : number of clusters
     min_size, max_size : limits on the number of points of every cluster, or None
-    sizes : the numbers of points of the clusters, or ranges (least, most), in any order, or a
-        mapping of these by known class; None where they are not given
+    sizes : the numbers of points of the clusters, or ranges (least, most), in any order; None where
+        they are not given
     min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
         its points, or None
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
@@ -153,7 +151,6 @@ class ExactConstrainedKMeans(
         cluster_constraints: Iterable[ClusterConstraint] | None = None,
         known_classes: Any = None,
         known_weight: float | None = None,
-        classes_may: ClassesMay | None = None,
     ) -> ExactConstrainedKMeans:
         """Find the best clustering of the points, and prove it.
 
@@ -175,8 +172,6 @@ class ExactConstrainedKMeans(
             cross-validation each fold takes its own
         known_weight : what each pair of rows costs that does otherwise, > 0, as classes may be
             wrong; None: no pair may
-        classes_may : "share": different classes may share a cluster; "split": rows of one class
-            may be in several clusters; None: neither
 
         Raises
         ------
@@ -212,7 +207,6 @@ class ExactConstrainedKMeans(
             "weights": sample_weight,
             "known_classes": known_classes,
             "known_weight": known_weight,
-            "classes_may": classes_may,
             **{name: getattr(self, name) for name in OF_INSTANCE},
         }
         if self.absent_rows not in ("refuse", "drop"):
@@ -221,7 +215,7 @@ class ExactConstrainedKMeans(
             points, given["index_column"] = X, self.index_column
             for name in PAIRS.values() if self.absent_rows == "drop" else ():
                 given[name] = with_present_rows(given[name], X, self.index_column)
-        instance = stated_instance(points, int(self.n_clusters), given)
+        instance = instance_of(points, int(self.n_clusters), given)
         try:
             result = solve(instance, parameters, ProgressTable() if self.verbose else ignore)
         except Interrupted as stopped:

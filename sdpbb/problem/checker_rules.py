@@ -11,15 +11,9 @@ from sdpbb.checker.kernel.rules import Either, Limit, Rule
 from sdpbb.checker.kernel.sizes import LARGEST_SUM
 from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.checker.kernel.stated import StatedInstance, normalised, pairs_of
-from sdpbb.problem.cluster_constraints import (
-    BUILT_IN,
-    AllOf,
-    AnyOf,
-    BuiltInConstraint,
-    ClusterConstraint,
-    leaves,
-)
+from sdpbb.problem.cluster_constraints import BUILT_IN, AnyOf, ClusterConstraint, leaves
 from sdpbb.problem.instance import Instance
+from sdpbb.problem.rules import Rules
 
 
 def stated_instance(instance: Instance) -> StatedInstance:
@@ -55,14 +49,10 @@ def _sizes(instance: Instance) -> Iterator[Rule]:
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
     """Return the names of constraints that the checker cannot check.
 
-    Their code does not come with this package, or they are not anti-monotone.
+    Their code does not come with this package.
     """
-    names = [
-        type(leaf).__name__
-        for leaf in chain.from_iterable(map(leaves, constraints))
-        if type(leaf) not in BUILT_IN or not getattr(leaf, "is_anti_monotone", True)
-    ]
-    return list(dict.fromkeys(names))
+    of_all = chain.from_iterable(map(leaves, constraints))
+    return list(dict.fromkeys(type(leaf).__name__ for leaf in of_all if type(leaf) not in BUILT_IN))
 
 
 def _rules(
@@ -72,20 +62,13 @@ def _rules(
 
     alternatives : whether forbidden pairs are rules, too, as no cannot-links stand for them
     """
-    n, k = instance.n_points, instance.k
-    for constraint in constraints:
-        if type(constraint) not in BUILT_IN:
+    stated = Rules.of(constraints, instance.points, instance.k)
+    for quantity in stated.quantities:
+        most = min(quantity.limits.most, LARGEST_SUM)
+        yield Limit(quantity.linear, normalised(quantity.pairs), most)
+    if alternatives and len(stated.apart):
+        yield Limit(np.zeros(instance.n_points, np.int64), normalised(stated.apart), 0)
+    for constraint in stated.oracles:
+        if type(constraint) is not AnyOf:
             raise ValueError(f"{type(constraint).__name__}: the checker does not know it")
-        if isinstance(constraint, AllOf):
-            yield from _rules(constraint.constraints, instance, alternatives)
-        elif isinstance(constraint, AnyOf):
-            parts = (tuple(_rules([part], instance, True)) for part in constraint.constraints)
-            yield Either(tuple(parts))
-        elif isinstance(constraint, BuiltInConstraint):
-            quantity = constraint.quantity(n, k)
-            if quantity is not None:
-                most = min(quantity.limits.most, LARGEST_SUM)
-                yield Limit(quantity.linear, normalised(quantity.pairs), most)
-            elif alternatives:
-                forbidden = normalised(constraint.forbidden_pairs(instance.points))
-                yield Limit(np.zeros(n, np.int64), forbidden, 0)
+        yield Either(tuple(tuple(_rules([one], instance, True)) for one in constraint.constraints))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.checker.kernel.sizes import Range, as_range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.geometry import is_sparse
 from sdpbb.runtime.archive import stored
+from sdpbb.runtime.declaration import as_integer, as_number
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
 # nor without digits.
@@ -40,6 +42,13 @@ _NOT_NUMBERS = {
     "U": "text",
     "V": "records",
 }
+
+
+Sizes = tuple[int | Range, ...]
+"""Sizes of clusters, or ranges of these, in any order."""
+
+StatedSizes = Iterable[int | Range] | None
+"""Sizes as users give them; None where they give none."""
 
 
 @stored
@@ -170,38 +179,69 @@ def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.floa
 
 def number_of_clusters(k: Any, n: int) -> int:
     """Return the k of an `Instance` of n points as an int, or raise an InstanceError."""
-    if not is_integer(k):
+    number = as_integer(k)
+    if number is None:
         raise InstanceError(f"k = {k!r}: the number of clusters must be an integer")
-    if not 1 <= k <= n:
+    if not 1 <= number <= n:
         raise InstanceError(f"k = {k}: expected 1 <= k <= n = {n}, as no cluster may be empty")
-    return int(k)
+    return number
 
 
-def checked_size(value: Any, argument: str) -> int | None:
-    """Return a limit on sizes, an integer >= 1 or None, or raise an InstanceError."""
-    return None if value is None else checked_integer(value, argument, 1)
+def checked_sizes(values: StatedSizes, n: int, k: int) -> Sizes | None:
+    """Return the sizes of k clusters of n points, or ranges, ascending; or None.
+
+    Raises
+    ------
+    InstanceError
+        If there are not k of them, or they cannot add up to n.
+    """
+    if values is None:
+        return None
+    expected = (
+        f"expected k = {k} integers >= 1 that add up to n = {n}, or ranges (least, most) that can"
+    )
+    if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
+        raise InstanceError(f"sizes = {values!r}; {expected}")
+    ranges = [_checked_range(each, f"sizes[{at}]", expected) for at, each in enumerate(values)]
+    if len(ranges) != k:
+        raise InstanceError(f"sizes: {len(ranges)} of them; {expected}")
+    least, most = (sum(ends) for ends in zip(*ranges, strict=True))
+    if not least <= n <= most:
+        sums = str(least) if least == most else f"{least} to {most}"
+        raise InstanceError(f"sizes: they add up to {sums}; {expected}")
+    return tuple(map(as_size, sorted(ranges)))
+
+
+def _checked_range(value: Any, argument: str, expected: str) -> Range:
+    """Return the range that a size or two sizes state, or raise an InstanceError."""
+    ends = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    found = [checked_integer(end, argument, 1) for end in ends]
+    if not 1 <= len(found) <= 2 or found[0] > found[-1]:
+        raise InstanceError(f"{argument} = {value!r}; {expected}")
+    return found[0], found[-1]
+
+
+def sizes_text(sizes: Sizes) -> str:
+    """Return sizes as a line of a file has them: "10-20 30"."""
+    ranges = map(as_range, sizes)
+    return " ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges)
 
 
 def checked_integer(value: Any, argument: str, least: int) -> int:
     """Return an integer of at least this size, or raise an InstanceError."""
-    if not is_integer(value) or value < least:
+    number = as_integer(value)
+    if number is None or number < least:
         raise InstanceError(f"{argument} = {value!r}; expected an integer >= {least}")
-    return int(value)
+    return number
 
 
-def is_integer(value: object) -> bool:
-    """Return whether a value is an integer of Python or NumPy."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def checked_weight(value: Any, argument: str) -> float | None:
-    """Return a limit on weights, a positive finite number or None, or raise an InstanceError."""
-    if value is None:
-        return None
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not (math.isfinite(value) and value > 0.0):
-        raise InstanceError(f"{argument} = {value!r}; expected a finite number > 0")
-    return float(value)
+def checked_number(value: Any, argument: str, least: float) -> float:
+    """Return a finite number of at least this size, or above 0; or raise an InstanceError."""
+    number = as_number(value)
+    if number is None or not (math.isfinite(number) and number >= least):
+        above = ">= 0" if least == 0.0 else "> 0"
+        raise InstanceError(f"{argument} = {value!r}; expected a finite number {above}")
+    return number
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -243,7 +283,11 @@ def _float_array(values: ArrayLike, argument: str, expected: str) -> NDArray[np.
     return floats
 
 
-def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
+def checked_pairs(values: Any, n: int | None, argument: str) -> NDArray[np.intp]:
+    """Return pairs of different row numbers (p, 2), i < j, or raise an InstanceError.
+
+    n : number of rows; None: any
+    """
     expected = "expected pairs of row numbers"
     if values is None:
         values = ()
@@ -259,9 +303,10 @@ def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
         raise InstanceError(f"{argument}: row numbers must be integers, got {given.dtype}")
     # By columns: reductions along an axis of length two are slow, and there may be millions.
     first, second = given.T
-    outside = (first < 0) | (first >= n) | (second < 0) | (second >= n)
+    last = np.iinfo(np.intp).max if n is None else n - 1
+    outside = (first < 0) | (first > last) | (second < 0) | (second > last)
     for wrong, reason in (
-        (outside, f"rows are 0 to {n - 1}"),
+        (outside, "row numbers are >= 0" if n is None else f"rows are 0 to {last}"),
         (first == second, "a point paired with itself"),
     ):
         if wrong.any():
@@ -275,20 +320,30 @@ def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
 
 
 def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
+    """Return soft pairs of n rows, of triples (i, j, weight) or as they are.
+
+    Raises
+    ------
+    InstanceError
+        Naming the first pair that is wrong, or has a wrong weight.
+    """
     expected = "expected triples (i, j, weight) with weight >= 0"
-    if isinstance(values, SoftPairs):
-        checked = checked_pairs(values.pairs, n, argument)
-        given = _array(values.weights, argument, expected)
-    else:
-        triples = _triples(values, argument, expected)
-        checked = checked_pairs([triple[:2] for triple in triples], n, argument)
-        given = _array([triple[2] for triple in triples], argument, expected)
-    try:
-        weight = np.array(given, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
-    if weight.shape != (len(checked),):
-        raise InstanceError(f"{argument}: {weight.size} weights for {len(checked)} pairs")
+    if values is None:
+        return SoftPairs()
+    if not isinstance(values, SoftPairs):
+        is_list = isinstance(values, Iterable) and not isinstance(values, (np.ndarray, str))
+        triples = _float_array(list(values) if is_list else values, argument, expected)
+        if triples.shape == (0,):
+            triples = np.empty((0, 3))
+        if triples.ndim != 2 or triples.shape[1] != 3:
+            raise InstanceError(f"{argument}: {expected}, got shape {triples.shape}")
+        rows: Any = triples[:, :2]
+        are_whole = bool((rows == np.rint(rows)).all())
+        values = SoftPairs(rows.astype(np.intp) if are_whole else rows, triples[:, 2])
+    pairs = checked_pairs(values.pairs, n, argument)
+    weight = _float_array(values.weights, argument, expected)
+    if weight.shape != (len(pairs),):
+        raise InstanceError(f"{argument}: {weight.size} weights for {len(pairs)} pairs")
     wrong = ~(weight >= 0)
     if wrong.any():
         position = int(np.argmax(wrong))
@@ -299,30 +354,13 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
             f"{argument}: a weight is as large as {largest:.1e}, and sums of weights may overflow; "
             f"expected at most {LARGEST_WEIGHT:g}, or inf for a hard constraint"
         )
-    return SoftPairs(checked, frozen(weight))
-
-
-def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
-    """Return triples as lists; of an array of floats, whole row numbers become integers."""
-    if isinstance(values, np.ndarray):
-        values = _array(values, argument, expected).tolist()
-    try:
-        triples = [list(triple) for triple in (() if values is None else values)]
-    except TypeError:
-        raise InstanceError(f"{argument}: {expected}") from None
-    for position, triple in enumerate(triples):
-        if len(triple) != 3:
-            raise InstanceError(f"{argument}[{position}]: {len(triple)} entries; {expected}")
-        for at, row in enumerate(triple[:2]):
-            if isinstance(row, float) and row.is_integer():
-                triple[at] = int(row)
-    return triples
+    return SoftPairs(pairs, frozen(weight))
 
 
 def _are_integers(array: NDArray[Any]) -> bool:
     if array.dtype != object:
         return np.issubdtype(array.dtype, np.integer)
-    return all(map(is_integer, array.flat))
+    return all(as_integer(each) is not None for each in array.flat)
 
 
 def _one_line(error: Exception) -> str:

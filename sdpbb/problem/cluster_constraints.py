@@ -6,20 +6,18 @@ which calls such constraints anti-monotone.
 
 from __future__ import annotations
 
-import math
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import checked_integer, is_integer
+from sdpbb.problem.checks import checked_integer, checked_number, checked_pairs
 from sdpbb.problem.coordinates import pairs_farther_than
 from sdpbb.problem.quantities import Quantity
 from sdpbb.runtime.archive import stored
@@ -72,14 +70,11 @@ def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np
 
 
 class BuiltInConstraint(ClusterConstraint):
-    """Constraint of this package: limits on a quantity, forbidden pairs, or both.
+    """Constraint of this package: a limit on a quantity, forbidden pairs, or both.
 
-    It allows a cluster that is within the limits and holds none of the pairs. Subclasses are frozen
+    It allows a cluster that is within the limit and holds none of the pairs. Subclasses are frozen
     dataclasses of hashable values.
     """
-
-    is_anti_monotone: ClassVar[bool] = True
-    """Whether every part of an allowed cluster is allowed: False if the quantity has a least."""
 
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         quantity = _known_quantity(self, instance.n_points, instance.k)
@@ -100,8 +95,8 @@ class BuiltInConstraint(ClusterConstraint):
         return np.empty((0, 2), np.intp)
 
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
-        """Return the constraint itself, as it names no rows; None if it does not hold for parts."""
-        return self if self.is_anti_monotone else None
+        """Return the constraint itself, as it names no rows."""
+        return self
 
 
 @lru_cache(maxsize=64)
@@ -140,11 +135,7 @@ class MaximumDiameter(BuiltInConstraint):
     distance: float
 
     def __post_init__(self) -> None:
-        x = self.distance
-        is_number = isinstance(x, numbers.Real) and not isinstance(x, bool)
-        if not is_number or not (math.isfinite(x) and x >= 0):
-            raise InstanceError(f"MaximumDiameter: distance = {x!r}; expected a finite number >= 0")
-        _set(self, "distance", float(x))
+        _set(self, "distance", checked_number(self.distance, "MaximumDiameter: distance", 0.0))
 
     def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
         return pairs_farther_than(points, self.distance, "MaximumDiameter")
@@ -156,7 +147,11 @@ class _OnPoints(BuiltInConstraint):
     limit: int
 
     def __post_init__(self) -> None:
-        _set(self, "points", _rows(self, self.points))
+        name = f"{type(self).__name__}: points"
+        if not isinstance(self.points, Iterable):
+            raise InstanceError(f"{name} = {self.points!r}; expected row numbers")
+        rows = {checked_integer(value, name, 0) for value in self.points}
+        _set(self, "points", tuple(sorted(rows)))
         _set(self, "limit", _limit(self, self.limit, 0))
 
     def rows(self) -> Iterable[int]:
@@ -222,7 +217,8 @@ class SoftCannotLinks(BuiltInConstraint):
     limit: int
 
     def __post_init__(self) -> None:
-        _set(self, "pairs", _pairs(self, self.pairs))
+        pairs = checked_pairs(self.pairs, None, "SoftCannotLinks: pairs")
+        _set(self, "pairs", tuple(sorted(set(map(tuple, pairs.tolist())))))
         _set(self, "limit", _limit(self, self.limit, 0))
 
     def rows(self) -> Iterable[int]:
@@ -275,12 +271,6 @@ class AnyOf(ClusterConstraint):
         _set(self, "constraints", checked_constraints(self.constraints, "AnyOf: constraints"))
         if not self.constraints:
             raise InstanceError("AnyOf: constraints is empty; expected at least one")
-        for leaf in leaves(self):
-            if isinstance(leaf, BuiltInConstraint) and not leaf.is_anti_monotone:
-                raise InstanceError(
-                    f"AnyOf: {type(leaf).__name__} is not anti-monotone; expected constraints that "
-                    "allow every part of an allowed cluster"
-                )
 
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return any(is_allowed(each, instance, members) for each in self.constraints)
@@ -337,31 +327,3 @@ def _set(constraint: ClusterConstraint, attribute: str, value: object) -> None:
 
 def _limit(constraint: ClusterConstraint, value: Any, least: int) -> int:
     return checked_integer(value, f"{type(constraint).__name__}: limit", least)
-
-
-def _rows(constraint: ClusterConstraint, values: Any) -> tuple[int, ...]:
-    name = f"{type(constraint).__name__}: points"
-    if not isinstance(values, Iterable):
-        raise InstanceError(f"{name} = {values!r}; expected row numbers")
-    return tuple(sorted({_row(name, value) for value in values}))
-
-
-def _pairs(constraint: ClusterConstraint, values: Any) -> tuple[tuple[int, int], ...]:
-    name = f"{type(constraint).__name__}: pairs"
-    if not isinstance(values, Iterable):
-        raise InstanceError(f"{name} = {values!r}; expected pairs of row numbers")
-    found = set()
-    for position, pair in enumerate(values):
-        if not isinstance(pair, Iterable) or len(rows := list(pair)) != 2:
-            raise InstanceError(f"{name}[{position}] = {pair!r}; expected a pair of row numbers")
-        i, j = (_row(f"{name}[{position}]", row) for row in rows)
-        if i == j:
-            raise InstanceError(f"{name}[{position}] = ({i}, {j}): a point paired with itself")
-        found.add((min(i, j), max(i, j)))
-    return tuple(sorted(found))
-
-
-def _row(name: str, value: Any) -> int:
-    if not is_integer(value) or value < 0:
-        raise InstanceError(f"{name}: {value!r} is not a row number; expected integers >= 0")
-    return int(value)

@@ -42,16 +42,6 @@ def neighbours(graph: csr_array, vertex: int) -> NDArray[np.intp]:
     return found
 
 
-def _neighbours_of_all(graph: csr_array, vertices: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the neighbours of the first vertex, then of the second, and so on."""
-    # Far faster than rows of SciPy, graph[vertices].indices, for few vertices.
-    start = graph.indptr[vertices]
-    count = graph.indptr[vertices + 1] - start
-    end = np.cumsum(count)
-    at = np.arange(end[-1]) + np.repeat(start - end + count, count)
-    return np.asarray(graph.indices[at])
-
-
 def induced(graph: csr_array, vertices: Sequence[int] | NDArray[np.intp]) -> csr_array:
     """Return the graph among some vertices, numbered by their positions."""
     return graph[vertices][:, vertices]
@@ -68,7 +58,7 @@ def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
     rounds = [np.flatnonzero(~remaining)]
     while len(rounds[-1]):
         remaining[rounds[-1]] = False
-        heads = _neighbours_of_all(graph, rounds[-1])
+        heads = np.concatenate([neighbours(graph, vertex) for vertex in rounds[-1].tolist()])
         np.subtract.at(degree, heads, 1)
         rounds.append(np.unique(heads[remaining[heads] & (degree[heads] < k)]))
     return np.flatnonzero(remaining), np.concatenate(rounds).tolist()
@@ -77,36 +67,21 @@ def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
 def greedy_clique(graph: csr_array) -> NDArray[np.intp]:
     """Return a large clique: vertices (w,) in increasing order, w >= 1 if the graph has a vertex.
 
-    Grown from each of the vertices of largest degree by the candidate that keeps the most other
-    candidates; the largest clique met is returned. It need not be a maximum clique.
+    Grown from each of the vertices of largest degree by candidates of the largest degree; the
+    largest clique met is returned. It need not be a maximum clique.
     """
     best: list[int] = []
     degree = np.diff(graph.indptr)
     by_degree = np.argsort(-degree, kind="stable")
     for start in by_degree[:CLIQUE_STARTS].tolist():
         if degree[start] < len(best):
-            break  # no clique of it is larger, nor of those that follow
-        clique = _grown_clique(graph, start)
-        if len(clique) > len(best):
-            best = clique
+            break  # no clique of it is larger, nor of vertices that follow
+        clique, candidates = [start], by_degree[np.isin(by_degree, neighbours(graph, start))]
+        while len(candidates):
+            clique.append(int(candidates[0]))
+            candidates = candidates[np.isin(candidates, neighbours(graph, clique[-1]))]
+        best = max(best, clique, key=len)
     return np.array(sorted(best), dtype=np.intp)
-
-
-def _grown_clique(graph: csr_array, start: int) -> list[int]:
-    """Return a clique that begins with a vertex."""
-    candidates = np.sort(neighbours(graph, start))
-    among, clique = induced(graph, candidates), [start]
-    remains = np.ones(len(candidates), dtype=bool)
-    n_near = np.diff(among.indptr).astype(np.intp)  # remaining neighbours of each
-    while remains.any():
-        chosen = int(np.argmax(np.where(remains, n_near, -1)))
-        clique.append(int(candidates[chosen]))
-        goes = remains.copy()
-        goes[neighbours(among, chosen)] = False
-        lost = _neighbours_of_all(among, np.flatnonzero(goes))
-        n_near -= np.bincount(lost, minlength=len(candidates))
-        remains &= ~goes
-    return clique
 
 
 def colour_exactly(
@@ -209,15 +184,12 @@ class Colouring(NamedTuple):
     labels : (m,) colours 0..k-1, if it is possible
     vertices : if it is not, (w,) vertices that cannot be coloured by themselves
     is_clique : whether these are more than k that are all neighbours
-    is_exact : False where no colouring is the word of an integer programming solver in floating
-        point
     """
 
     is_possible: bool | None
     labels: Labels | None = None
     vertices: NDArray[np.intp] | None = None
     is_clique: bool = False
-    is_exact: bool = True
 
 
 UNKNOWN = Colouring(None)
@@ -281,7 +253,7 @@ def _decide_component(graph: csr_array, k: int, nodes: int, time_left: TimeLeft)
     edges = np.column_stack(triu(graph).nonzero())
     solution = solved_within(assignment_rows(m, k, edges, fixed=clique), time_left)
     if solution.status is MilpStatus.INFEASIBLE:
-        return Colouring(False, vertices=np.arange(m), is_exact=False)
+        return Colouring(False, vertices=np.arange(m))
     if solution.x is None:
         return UNKNOWN
     return Colouring(True, np.argmax(solution.x.reshape(-1, k), axis=1))

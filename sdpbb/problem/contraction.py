@@ -19,7 +19,6 @@ from sdpbb.problem.coordinates import (
     block_weights,
     centred,
     members_of,
-    pairs_across,
 )
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind, forced_merges
@@ -84,18 +83,13 @@ class Contraction:
 
     @cached_property
     def limited_amounts(self) -> tuple[Quantity, ...]:
-        """Points, units of weight and sizes of classes, if limited: every block has some."""
+        """Points and units of weight, if limited: every block has some."""
         return tuple(each for each in self.quantities if each.name)
 
     @property
     def has_limits(self) -> bool:
         """True if sizes or weights of clusters are limited."""
         return bool(self.limited_amounts)
-
-    @cached_property
-    def packed_quantities(self) -> tuple[Quantity, ...]:
-        """Quantities whose limits packings satisfy: `limited_amounts`, and all two-sided ones."""
-        return tuple(each for each in self.quantities if each.name or each.is_two_sided)
 
     @property
     def size_limits(self) -> SizeLimits | None:
@@ -156,7 +150,7 @@ class Contraction:
     def keeps(self, labels: NDArray[np.intp]) -> bool:
         """Return whether every cluster of labels (m,) of the blocks is allowed.
 
-        Limits on sizes, weights and least amounts also ask for exactly k clusters.
+        Limits on sizes and weights also ask for exactly k clusters.
         """
         labels = np.asarray(labels)
         if not self.keeps_sizes(labels):
@@ -170,11 +164,8 @@ class Contraction:
         return all(self._keeps_constraints(self.instance, blocks) for blocks in clusters)
 
     def keeps_sizes(self, labels: NDArray[np.intp]) -> bool:
-        """Return whether the clusters of labels (m,) have allowed sizes and weights.
-
-        And allowed amounts of all other quantities whose limits are two-sided.
-        """
-        return all(each.is_satisfied(labels) for each in self.packed_quantities)
+        """Return whether the clusters of labels (m,) have allowed sizes and weights."""
+        return all(each.is_satisfied(labels) for each in self.limited_amounts)
 
     def _keeps_constraints(self, instance: Instance, blocks: NDArray[np.intp]) -> bool:
         if not self.upper_limits.allow(blocks):
@@ -350,7 +341,9 @@ def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> ND
     first = np.unique(block_of, return_index=True)[1]
     across = np.flatnonzero(components != components[first[block_of]])
     inside = np.column_stack([first[block_of[across]], across])
-    return np.concatenate([first[pairs_across(components[first])], inside])
+    of_blocks = components[first]
+    between = np.argwhere(np.triu(of_blocks[:, None] != of_blocks))
+    return np.concatenate([first[between], inside])
 
 
 def _spanning_pairs(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -361,3 +354,52 @@ def _spanning_pairs(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
 
 def _as_pairs(pairs: PairIterable) -> NDArray[np.intp]:
     return np.array(list(pairs), dtype=np.intp).reshape(-1, 2)
+
+
+def join_equal_points(instance: Instance) -> Instance:
+    """Return the instance with must-links between equal points; its least sum of squares is kept.
+
+    Joined are points without cannot-links and soft constraints whose must-links, if there are any,
+    are with points equal to them. None are where there are constraints on clusters beyond pairs, on
+    sizes or weights, or where fewer than k blocks without cannot-links would be left.
+
+    Where such points, of weights v and w, are in clusters A and B of an optimal clustering, both
+    means are at them: if not, those farther from their mean, d_A >= d_B say, would save by moving,
+    as N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So those in A move to B for nothing; and
+    if that leaves A empty, two of the k blocks without cannot-links or more are in one of the other
+    k - 1 clusters, and one of these two moves to A, which never costs.
+    """
+    pairs = equal_points(instance)
+    if not len(pairs):
+        return instance
+    return replace(instance, must_link=np.concatenate([instance.must_link, pairs]))
+
+
+def equal_points(instance: Instance) -> NDArray[np.intp]:
+    """Return the must-links (p, 2) of `join_equal_points`."""
+    n, none = instance.n_points, np.empty((0, 2), np.intp)
+    soft = instance.soft_cannot_link.pairs, instance.soft_must_link.pairs
+    if instance.limits or instance.rules.go_beyond_pairs:
+        return none
+    rows = (instance.points + 0.0).view(f"V{8 * instance.n_features}")  # -0.0 + 0.0 is 0.0
+    met: dict[bytes, int] = {}
+    equals = [met.setdefault(row, at) for at, row in enumerate(rows.reshape(-1).tolist())]
+    if instance.k == 1 or len(met) == n:
+        return none
+    first_equal = np.array(equals, np.intp)
+    block_of = connected_components(n, instance.must_link)
+    first = np.unique(block_of, return_index=True)[1]
+    linked, mixed = np.zeros(len(first), bool), np.zeros(len(first), bool)
+    linked[block_of[np.concatenate([instance.cannot_link, instance.rules.apart, *soft])]] = True
+    mixed[block_of[first_equal != first_equal[first[block_of]]]] = True
+    blocks = np.flatnonzero(~linked & ~mixed)
+    # The first of equal points stands for all.
+    names, representative, which = np.unique(
+        first_equal[first[blocks]], return_index=True, return_inverse=True
+    )
+    n_left = (~linked & mixed).sum() + len(names)
+    if n_left < instance.k:
+        return none
+    stands_for, others = first[blocks][representative][which], first[blocks]
+    joined = stands_for != others
+    return np.column_stack([stands_for[joined], others[joined]])

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.graph import distinct_edges
 
 Reals = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -185,16 +184,6 @@ def held_apart(means: Reals, component_of: Indices, distance: float) -> Reals:
     """
     position = component_of - 0.5 * component_of.max()
     return np.column_stack([means, distance * position])
-
-
-def pairs_across(component_of: Indices) -> Indices:
-    """Return all pairs i < j of different components (m,), as (p, 2)."""
-    pairs = [np.empty((0, 2), np.intp)]
-    everything = np.arange(len(component_of))
-    for members in members_of(component_of)[:-1]:
-        others = everything[component_of > component_of[members[0]]]
-        pairs.append(np.stack(np.meshgrid(members, others), axis=-1).reshape(-1, 2))
-    return distinct_edges(np.concatenate(pairs))
 
 
 def members_of(component_of: Indices) -> list[Indices]:

@@ -3,12 +3,14 @@
 Without limits on sizes and weights it is k-colourability of the cannot-link graph. Packings within
 limits are found greedily; by a binary programme, or in whole units, their absence is proven, too.
 
-Source: PC-SOS-SDP, section 3.3, for colourability.
+Sources: PC-SOS-SDP, section 3.3, for colourability. Horowitz and Sahni, Computing partitions with
+applications to the knapsack problem, Journal of the ACM 21 (1974), for sums of subsets.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,7 +23,6 @@ from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.colouring import decide, sparse_graph
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
-from sdpbb.problem.packing_in_units import ClusterPacking, UndecidedPacking
 from sdpbb.problem.programme import (
     Amounts,
     assignment_rows,
@@ -52,10 +53,19 @@ FEW_UNITS = 1_000_000
 MARGIN = 1e-5
 # Values of a vertex so near to 0 and 1 are these.
 INTEGRAL = 1e-6
+# Blocks of a half; sums that are looked at, in all; what a search for sets takes besides, in sums;
+# sets that are handled at once.
+HALF, WORK = 20, 2**23
+_SEARCH, _AT_ONCE = 256, 2**14
+
+# Of each block by some measure, and the limits on clusters by it.
+Measure = tuple[NDArray[np.integer], SizeLimits]
+# Of a cluster, the least and the most by each measure.
+Bounds = tuple[tuple[int, int], ...]
 
 
 def find_feasible(
-    contraction: Contraction, time_left: TimeLeft = no_limit
+    contraction: Contraction, time_left: TimeLeft = no_limit, nodes: int = 0
 ) -> NDArray[np.intp] | Infeasibility | None:
     """Find a clustering of the blocks into exactly k clusters that satisfies cannot-links.
 
@@ -63,7 +73,7 @@ def find_feasible(
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability.
 
-    If quantities are limited (`Contraction.packed_quantities`), a colouring within the limits is
+    If quantities are limited (`Contraction.limited_amounts`), a colouring within the limits is
     searched for greedily, then by an integer programme. If that programme would be large, and no
     least above 1 follows from the limits (`SizeLimits`), the colouring returned may exceed their
     maxima: callers ask `keeps_sizes`. Other constraints on clusters are ignored.
@@ -72,6 +82,7 @@ def find_feasible(
     ----------
     time_left : for integer programmes. With a limit, none is solved that is too large for HiGHS to
         presolve in that time; when it is over, they are given up
+    nodes : as for `sdpbb.problem.colouring.decide`
 
     Returns
     -------
@@ -85,18 +96,18 @@ def find_feasible(
         If the integer programming solver fails.
     """
     graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
-    found = decide(graph, contraction.k, time_left=time_left)
+    found = decide(graph, contraction.k, nodes, time_left)
     if found.vertices is not None:
         clique, other = InfeasibilityKind.CLIQUE, InfeasibilityKind.NOT_COLOURABLE
         points = contraction.representatives[found.vertices]
         return Infeasibility(clique if found.is_clique else other, tuple(points.tolist()))
-    if not contraction.packed_quantities:
+    if not contraction.limited_amounts:
         return None if found.labels is None else use_every_colour(found.labels, contraction.k)
     if found.labels is not None:
         packed = packed_greedily(contraction, found.labels)
         if packed is not None:
             return packed
-    limits = [quantity.limits for quantity in contraction.packed_quantities]
+    limits = [quantity.limits for quantity in contraction.limited_amounts]
     is_only_maximum = all(each.listed is None and each.least <= 1 for each in limits)
     if is_only_maximum and contraction.n_blocks * contraction.k > FEW_VARIABLES:
         # A search can begin with a clustering of other sizes, and bounds know of the maximum.
@@ -169,7 +180,7 @@ def packed_exactly(
     m, k = contraction.n_blocks, contraction.k
     if time_left() < math.inf and m * k > MOST_VARIABLES:
         return Packing(None)
-    many = any(_is_fine(quantity) for quantity in contraction.packed_quantities)
+    many = any(_is_fine(quantity) for quantity in contraction.limited_amounts)
     if many and costs is None:
         with suppress(UndecidedPacking, OutOfTime):
             found = packed_in_units(contraction, time_left)
@@ -207,10 +218,7 @@ def packed_in_units(
     OutOfTime
         If the time is over before.
     """
-    m, k = contraction.n_blocks, contraction.k
-    measures = [(each.linear, each.limits) for each in contraction.packed_quantities]
-    if not any(each.is_in_all for each in contraction.packed_quantities):
-        measures.append((np.ones(m, np.int64), SizeLimits(m, k, 1, m)))  # all blocks are packed
+    measures = [(each.linear, each.limits) for each in contraction.limited_amounts]
     at_step = partial(check_time, time_left)
     return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
 
@@ -240,7 +248,7 @@ def _programme(contraction: Contraction, slack: float, is_free: bool) -> BinaryP
     slack : part of a limit on many units that clusters may be beyond it
     is_free : whether there are no costs, so that clusters with the same limits are alike
     """
-    m, k, quantities = contraction.n_blocks, contraction.k, contraction.packed_quantities
+    m, k, quantities = contraction.n_blocks, contraction.k, contraction.limited_amounts
     sizes = [_rows(quantity, slack) for quantity in quantities]
     if all(map(_is_fine, quantities)):
         # Without blocks a cluster lacks a unit, or a few, which rows in parts do not tell from 0.
@@ -277,7 +285,7 @@ def packed_greedily(
 
     labels : a colouring (m,) of the blocks; None where there are no cannot-links
     """
-    packed = (_packed_by(each, contraction, labels) for each in contraction.packed_quantities)
+    packed = (_packed_by(each, contraction, labels) for each in contraction.limited_amounts)
     return next((found for found in packed if found is not None), None)
 
 
@@ -317,3 +325,129 @@ def _packed_by(
     place = np.searchsorted(ends, np.arange(len(single)), "right")
     found[single] = np.where(place < 2 * k, place % k, -1)
     return found if (found >= 0).all() and contraction.keeps_sizes(found) else None
+
+
+class UndecidedPacking(Exception):
+    """A search for a packing that its work does not suffice for."""
+
+
+class ClusterPacking:
+    """Depth-first search for a packing in whole numbers, a cluster at each depth.
+
+    Each cluster in turn takes the largest block that remains, with a set of others. These are found
+    by their sums of one measure: the blocks are dealt out to two halves, and each subset of one is
+    met by the subsets of the other, sorted by their sums, that make up what is missing. So narrow
+    limits are met without a look at all sets: of 40 blocks, a million subsets of either half.
+
+    measures : one or more, whole numbers (m,) >= 1 of the blocks and the limits on their sums
+    adjacency : (m, m) symmetric, the cannot-links
+    at_step : called between steps; what it raises ends the search
+    """
+
+    def __init__(
+        self,
+        measures: Sequence[Measure],
+        adjacency: NDArray[np.bool_],
+        work: int = WORK,
+        at_step: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._values = np.array([of_block for of_block, _ in measures], np.int64)
+        self._bounds = tuple(zip(*(limits.bounds() for _, limits in measures), strict=True))
+        self._adjacency = adjacency
+        self._work, self._at_step = work, at_step
+        # Sets are looked for by the measure that tells most of them apart.
+        self._finest = int(self._values.sum(axis=1).argmax())
+
+    def labels(self) -> NDArray[np.intp] | None:
+        """Return a packing: the cluster (m,) of each block; None if there is none.
+
+        Raises
+        ------
+        UndecidedPacking
+            If that is not decided within the work of a search.
+        """
+        order = np.argsort(-self._values[self._finest], kind="stable")
+        return next(self._packings(order, self._bounds, np.full(len(order), -1, np.intp)), None)
+
+    def _packings(
+        self, blocks: NDArray[np.intp], bounds: tuple[Bounds, ...], labels: NDArray[np.intp]
+    ) -> Iterator[NDArray[np.intp]]:
+        """Yield the packings of blocks (q,), the largest first, into clusters of these bounds.
+
+        labels : (m,) of what is packed already
+        """
+        if not bounds:
+            yield labels
+        for own in dict.fromkeys(bounds):
+            at = bounds.index(own)
+            others = bounds[:at] + bounds[at + 1 :]
+            for members in self._clusters(blocks, own, others):
+                packed = labels.copy()
+                packed[blocks[members]] = len(others)
+                yield from self._packings(blocks[~members], others, packed)
+
+    def _clusters(
+        self,
+        blocks: NDArray[np.intp],
+        bounds: Bounds,
+        others: tuple[Bounds, ...],
+    ) -> Iterator[NDArray[np.bool_]]:
+        """Yield the sets with the first block that may be a cluster, as marks (q,).
+
+        They leave as much to the others as these may have.
+        """
+        if not len(blocks):
+            return
+        values = self._values[:, blocks]
+        total = values.sum(axis=1)
+        of_others = np.array(others, np.int64).reshape(len(others), len(bounds), 2).sum(axis=0)
+        low = np.maximum([least for least, _ in bounds], total - of_others[:, 1])
+        high = np.minimum([most for _, most in bounds], total - of_others[:, 0])
+        near, adjacent = values[self._finest], self._adjacency[np.ix_(blocks, blocks)]
+        for sets in self._sets_between(
+            near[1:], int(low[self._finest] - near[0]), int(high[self._finest] - near[0])
+        ):
+            members = np.concatenate([np.ones((len(sets), 1), np.bool_), sets], axis=1)
+            sums = members.astype(np.int64) @ values.T
+            fits = ((low <= sums) & (sums <= high)).all(axis=1)
+            members = members[fits]
+            linked = members.astype(np.float32) @ adjacent.astype(np.float32) > 0.0
+            yield from members[~(linked & members).any(axis=1)]
+
+    def _sets_between(
+        self, values: NDArray[np.int64], low: int, high: int
+    ) -> Iterator[NDArray[np.bool_]]:
+        """Yield the sets (s, q) of positions of values (q,) whose sums are from low to high."""
+        self._at_step()
+        if len(values) > 2 * HALF:
+            raise UndecidedPacking("too many blocks to look at all sets of them")
+        half = len(values) // 2
+        one, other = _sums_of_subsets(values[:half]), _sums_of_subsets(values[half:])
+        order = np.argsort(other, kind="stable")
+        other = other[order]
+        begin = np.searchsorted(other, low - one, "left")
+        count = np.searchsorted(other, high - one, "right") - begin
+        np.maximum(count, 0, out=count)
+        self._work -= _SEARCH + len(one) + len(other) + int(count.sum())
+        if self._work < 0:
+            raise UndecidedPacking("not decided within the work of a search")
+        first = np.repeat(np.arange(len(one)), count)
+        position = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
+        second = order[position + np.repeat(begin, count)]
+        bits = np.arange(HALF)
+        for start in range(0, len(first), _AT_ONCE):
+            self._at_step()
+            chosen = slice(start, start + _AT_ONCE)
+            marks = [
+                (codes[chosen, None] >> bits[:width] & 1).astype(np.bool_)
+                for codes, width in ((first, half), (second, len(values) - half))
+            ]
+            yield np.concatenate(marks, axis=1)
+
+
+def _sums_of_subsets(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sums (2^q,) of all subsets of values (q,): bit i of a position is value i."""
+    sums = np.zeros(1, np.int64)
+    for value in values:
+        sums = np.concatenate([sums, sums + value])
+    return sums

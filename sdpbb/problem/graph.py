@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -107,21 +105,16 @@ def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
     return renumbered
 
 
-def spanning_forest(n: int, edges: NDArray[np.intp]) -> Iterator[int]:
-    """Yield the positions of the edges (p, 2) of n vertices that form a spanning forest.
+def spanning_forest(n: int, edges: NDArray[np.intp]) -> list[int]:
+    """Return ascending positions of the edges (p, 2) that are a spanning forest of n vertices.
 
     In their order, each joins two trees of those before it.
     """
-    parent = list(range(n))
-    for position, (i, j) in enumerate(edges.tolist()):
-        first, second = _root(parent, i), _root(parent, j)
-        if first != second:
-            parent[second] = first
-            yield position
+    from scipy.sparse import coo_array  # as above
+    from scipy.sparse.csgraph import minimum_spanning_tree
 
-
-def _root(parent: list[int], i: int) -> int:
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
+    first = np.unique(np.sort(edges, axis=1) @ [n, 1], return_index=True)[1]
+    graph = coo_array((first + 1.0, edges[first].T), shape=(n, n))  # the first edges weigh least
+    chosen = np.sort(minimum_spanning_tree(graph.tocsr()).data - 1.0)
+    positions: list[int] = chosen.astype(np.intp).tolist()
+    return positions

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,21 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.checks import (
+    Sizes,
     SoftPairs,
+    StatedSizes,
     check_no_distances,
+    checked_integer,
+    checked_number,
     checked_pairs,
     checked_points,
-    checked_size,
+    checked_sizes,
     checked_soft_pairs,
-    checked_weight,
     checked_weights,
     frozen,
     number_of_clusters,
+    sizes_text,
 )
-from sdpbb.problem.class_sizes import Sizes, StatedSizes, checked_sizes
-from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
+from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import in_row_order, is_frame
 from sdpbb.problem.geometry import is_sparse
@@ -32,7 +37,8 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.rules import ConstraintForms, check_rows
+from sdpbb.problem.quantities import POINTS, WEIGHT, Quantity
+from sdpbb.problem.rules import LIMITS, Rules, check_rows, is_built_in, within
 from sdpbb.problem.sources import Constructors, InstanceArguments
 from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive import stored
@@ -47,7 +53,7 @@ SHOWN_NAMES = 8
 
 @stored
 @dataclass(frozen=True, eq=False)
-class Instance(Constructors, ConstraintForms, Shown):
+class Instance(Constructors, Shown):
     """Instance of constrained minimum sum-of-squares clustering.
 
         minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
@@ -82,10 +88,9 @@ class Instance(Constructors, ConstraintForms, Shown):
         are must-linked. None for 1 each. Constraints on clusters, and limits on sizes, count points
         all the same
     min_size, max_size : integers >= 1, limits on the number of points of every cluster; None: no
-        limit. A `MaximumSize` among the constraints on clusters says the same as max_size
+        limit. A `MaximumSize` among the constraints on clusters becomes max_size
     sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order,
-        or ranges (least, most) of these; None where they are not given. Kept in ascending order.
-        A mapping states those of the clusters of known classes, one for each cluster
+        or ranges (least, most) of these; None where they are not given. Kept in ascending order
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
         `weights`, or on its number of points if these are None; None: no limit. They hold to
         within one part in 10^9, or the rounding of weights to whole units if that is more
@@ -180,11 +185,18 @@ class Instance(Constructors, ConstraintForms, Shown):
         constraints = checked_constraints(self.cluster_constraints, "cluster_constraints")
         for position, constraint in enumerate(constraints):
             check_rows(constraint, n, f"cluster_constraints[{position}]")
-        _set(self, "cluster_constraints", constraints)
+        others = tuple(each for each in constraints if type(each) is not MaximumSize)
+        _set(self, "cluster_constraints", others)
+        _set(self, "sizes", checked_sizes(self.sizes, n, self.k))
         for argument in ("min_size", "max_size"):
-            _set(self, argument, checked_size(getattr(self, argument), argument))
+            if (value := getattr(self, argument)) is not None:
+                _set(self, argument, checked_integer(value, argument, 1))
+        maxima = [each.limit for each in constraints if type(each) is MaximumSize]
+        if maxima:
+            _set(self, "max_size", min([*maxima, self.max_size or n]))
         for argument in ("min_weight", "max_weight"):
-            _set(self, argument, checked_weight(getattr(self, argument), argument))
+            if (value := getattr(self, argument)) is not None:
+                _set(self, argument, checked_number(value, argument, math.ulp(0.0)))
         names = self.origin.row_names
         if names is not None and len(names) != n:
             raise InstanceError(f"origin: {len(names)} names of rows; expected {n}, one per point")
@@ -194,8 +206,6 @@ class Instance(Constructors, ConstraintForms, Shown):
                     in_row_order(known_classes, n, self.origin, "known_classes", partial=True), n
                 )
             )
-        sizes = checked_sizes(self.sizes, n, self.k, self.origin.known_classes)
-        _set(self, "sizes", sizes)
 
     def _link(self, classes: KnownClasses) -> None:
         """Add the pairs, hard or soft, that known classes of rows amount to."""
@@ -235,24 +245,136 @@ class Instance(Constructors, ConstraintForms, Shown):
         points, weights = in_mean_units(self.points, self.weights)
         return frozen(points), frozen(weights)
 
+    @property
+    def has_constraints(self) -> bool:
+        """True if the user states more than points and k."""
+        hard = len(self.must_link) or len(self.cannot_link) or len(self.cluster_constraints)
+        return bool(hard or self.limits or self.has_soft_constraints)
+
+    @property
+    def limits(self) -> dict[str, int | float | Sizes]:
+        """Limits on clusters as given, by argument."""
+        values = {argument: getattr(self, argument) for argument in LIMITS}
+        return {argument: value for argument, value in values.items() if value is not None}
+
+    @property
+    def has_soft_constraints(self) -> bool:
+        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
+
+    @property
+    def is_monotone(self) -> bool:
+        """True if the optimum never rises when k does, as long as must-links leave k components.
+
+        A cluster of several components is divided between two of them: each part satisfies the
+        constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
+
+        Least sizes and weights may forbid a part, unless a single point satisfies them.
+        Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
+        own may depend on the k of the instance that it is given.
+        """
+        n = self.n_points
+        has_least = any(each.least > each.values(n).min() for _, each in self.stated_measures)
+        is_known = all(map(is_built_in, self.cluster_constraints))
+        return is_known and not has_least and self.sizes is None and not len(self.soft_must_link)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
+        stated = Rules.of(self.cluster_constraints, self.points, self.k)
+        return replace(stated, quantities=(*self._limited(), *stated.quantities))
+
+    @cached_property
+    def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
+        """Limits on sizes and weights as statements about measures, each after its argument.
+
+        Points that weigh 1 each are counted.
+        """
+        found: list[tuple[str, StatedMeasure]] = []
+        if self.min_size is not None:
+            found.append(("min_size", StatedMeasure(self.min_size)))
+        if self.max_size is not None:
+            found.append(("max_size", StatedMeasure(most=min(self.max_size, LARGEST_SUM))))
+        if self.sizes is not None:
+            ranges = tuple(sorted(map(as_range, self.sizes)))
+            found.append(("sizes", StatedMeasure(listed=ranges)))
+        if self.min_weight is None and self.max_weight is None:
+            return found
+        weights = WeightUnits.of(self.weights, self.n_points)
+        units = None if self.weights is None else weights.units
+        if self.min_weight is not None:
+            least = weights.least(self.min_weight)
+            found.append(("min_weight", StatedMeasure(least, units=units)))
+        if self.max_weight is not None:
+            most = weights.most(self.max_weight)
+            found.append(("max_weight", StatedMeasure(most=most, units=units)))
+        return found
+
+    def _limited(self) -> Iterator[Quantity]:
+        """Yield the points and the weights of clusters, if they are limited."""
+        for name in (POINTS, WEIGHT):
+            of_points = name == POINTS
+            own = [one for _, one in self.stated_measures if (one.units is None) == of_points]
+            if not own:
+                continue
+            values, least = own[0].values(self.n_points), max(each.least for each in own)
+            if least <= values.min():
+                least = 1  # every single point has enough
+            most = min(each.most for each in own)
+            listed = next((each.listed for each in own if each.listed), None)
+            limits = SizeLimits.of(int(values.sum()), self.k, least, most, listed)
+            if limits is not None:
+                yield Quantity(values, limits, name)
+
+    @property
+    def size_limits(self) -> SizeLimits | None:
+        """Limits on the sizes of clusters that follow from all constraints; None: no limits.
+
+        Limits on weights are limits on sizes if all points weigh 1.
+        """
+        quantities = self.rules.quantities
+        return next((each.limits for each in quantities if each.name == POINTS), None)
+
+    @property
+    def stated_limits(self) -> list[str]:
+        """Limits on sizes and weights of clusters as given, in words.
+
+        The list is empty if every clustering is within them.
+        """
+        if not any(quantity.name for quantity in self.rules.quantities):
+            return []
+        most = self.max_size
+        sizes = f"sizes {sizes_text(self.sizes).replace(' ', ', ')}" if self.sizes else ""
+        points = "point" if (self.min_size if most is None else most) == 1 else "points"
+        texts = (
+            sizes,
+            within(self.min_size, most, f"{{}} {points} each"),
+            within(self.min_weight, self.max_weight, "weight {} each"),
+        )
+        return [text for text in texts if text]
+
+    @property
+    def has_constraints_beyond_sizes(self) -> bool:
+        """True if constraints on clusters say more than cannot-links and limits could.
+
+        Limits are on sizes and on weights.
+        """
+        rules = self.rules
+        return bool(rules.oracles) or any(not quantity.name for quantity in rules.quantities)
+
+    @property
+    def limits_weight(self) -> bool:
+        """True if the weights of clusters are limited, and not as numbers of points."""
+        return any(quantity.name == WEIGHT for quantity in self.rules.quantities)
+
     def in_pairs_and_sizes(self) -> Instance:
-        """Return the instance with cannot-links and max_size instead of constraints on clusters.
+        """Return the instance with cannot-links instead of constraints on clusters.
 
-        It is for methods that support no others.
-
-        Raises
-        ------
-        InstanceError
-            If the constraints say more than these could.
+        These must not say more (`has_constraints_beyond_sizes`).
         """
         if not self.cluster_constraints:
             return self
-        if self.has_constraints_beyond_sizes:
-            raise InstanceError(
-                "cluster_constraints: expected none beyond cannot-links and limits on sizes"
-            )
         links = distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
-        return replace(self, cannot_link=links, cluster_constraints=(), max_size=self.largest_size)
+        return replace(self, cannot_link=links, cluster_constraints=())
 
     @property
     def constraints_in_words(self) -> list[str]:
@@ -268,8 +390,8 @@ class Instance(Constructors, ConstraintForms, Shown):
             constraints.append(
                 f"known classes of {counted(self.origin.known_classes.n_known, 'row')}"
             )
-        if self.other_constraints:
-            on_clusters = counted(len(self.other_constraints), "constraint")
+        if self.cluster_constraints:
+            on_clusters = counted(len(self.cluster_constraints), "constraint")
             constraints.append(f"{on_clusters} on clusters")
         constraints += self.stated_limits
         return constraints
@@ -308,27 +430,11 @@ def check_instance(value: object) -> None:
 
 
 def instance_of(
-    given: Any, k: int | None, arguments: Mapping[str, Any], function: Callable[..., Any]
+    given: Any,
+    k: int | None,
+    arguments: Mapping[str, Any],
+    function: Callable[..., Any] | None = None,
 ) -> Instance:
-    """Return the instance that the arguments of a function without parameters of a run state.
-
-    Parameters
-    ----------
-    given, k, arguments : as for `stated_instance`
-    function : whose arguments they are
-
-    Raises
-    ------
-    TypeError
-        If there is no argument of a name.
-    InstanceError, ParameterError
-        As `stated_instance`.
-    """
-    check_keywords(arguments, InstanceArguments.__annotations__, function)
-    return stated_instance(given, k, arguments)
-
-
-def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> Instance:
     """Return the instance that is given, or made of points.
 
     Parameters
@@ -336,14 +442,19 @@ def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> 
     given : an instance, an array of points (n, d), or a data frame
     k : number of clusters, of points
     arguments : the others of points by keyword (`InstanceArguments`)
+    function : whose arguments they are, if it has no parameters of a run; None: they are known
 
     Raises
     ------
+    TypeError
+        If the function has no argument of a name.
     InstanceError
         On the points, k and the constraints, or if the points are a path.
     ParameterError
         If an instance is given together with what it states itself.
     """
+    if function is not None:
+        check_keywords(arguments, InstanceArguments.__annotations__, function)
     if isinstance(given, Instance):
         for name, value in ({"k": k} | dict(arguments)).items():
             if value is not None:

@@ -130,23 +130,9 @@ class Partition:
             np.flatnonzero(label[cannot_link[:, 0]] == label[cannot_link[:, 1]]),
         )
 
-    def cluster_violations(self, instance: Instance) -> NDArray[np.intp]:
-        """Return the positions of `instance.cluster_constraints` that some cluster violates."""
-        clusters = members_of(self.labels)
-        violated = [
-            position
-            for position, constraint in enumerate(instance.cluster_constraints)
-            if not all(is_allowed(constraint, instance, members) for members in clusters)
-        ]
-        return np.array(violated, np.intp)
-
     def is_feasible(self, instance: Instance) -> bool:
         """Return whether the partition has exactly k clusters and satisfies every constraint."""
-        if len(self.labels) != instance.n_points or self.n_clusters != instance.k:
-            return False
-        if any(len(violated) for violated in self.violations(instance)):
-            return False
-        return not len(self.cluster_violations(instance)) and self.keeps_sizes(instance)
+        return len(self.labels) == instance.n_points and not objection(instance, self)
 
     def keeps_sizes(self, instance: Instance) -> bool:
         """Return whether the clusters have sizes, and weights, as the instance limits them."""
@@ -205,30 +191,28 @@ class Violation:
         if not self.constraint:
             return f"{self.kind} {' '.join(map(name_in_file, self.rows))}{place}"
         shown = first_of(map(name_in_file, self.rows), 8)
-        return f"{self.constraint}{place}: {self.cluster_in_words}, rows {shown}"
-
-    @property
-    def cluster_in_words(self) -> str:
-        """The size of the cluster, and what it weighs where that is limited."""
         weighs = "" if self.weight is None else f" that weighs {self.weight:.10g}"
-        return f"a cluster of {counted(len(self.rows), 'point')}{weighs}"
+        cluster = f"a cluster of {counted(len(self.rows), 'point')}{weighs}"
+        return f"{self.constraint}{place}: {cluster}, rows {shown}"
 
 
-def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...]:
-    """Return the constraints that a clustering of the points violates.
+def violations(instance: Instance, partition: Partition) -> Iterator[Violation]:
+    """Yield the constraints that a clustering of the points violates.
 
-    They are must-links, cannot-links, those on clusters, each in the order of the instance's list.
+    They are must-links, cannot-links and constraints on clusters, each in the order of the
+    instance's list, then limits on sizes and weights.
     """
     must_link, cannot_link = partition.violations(instance)
-    return (
-        *_violated_pairs(instance, "must_link", must_link),
-        *_violated_pairs(instance, "cannot_link", cannot_link),
-        *(
-            _on_clusters(instance, partition, int(position))
-            for position in partition.cluster_violations(instance)
-        ),
-        *_on_limits(instance, partition),
-    )
+    yield from _violated_pairs(instance, "must_link", must_link)
+    yield from _violated_pairs(instance, "cannot_link", cannot_link)
+    clusters = members_of(partition.labels)
+    for position, constraint in enumerate(instance.cluster_constraints):
+        wrong = (each for each in clusters if not is_allowed(constraint, instance, each))
+        if (members := next(wrong, None)) is not None:
+            place = instance.origin.place_on_clusters("cluster_constraints", constraint)
+            kind, text = type(constraint).__name__, " ".join(repr(constraint).split())
+            yield _violation(instance, kind, position, members.tolist(), place, text)
+    yield from _on_limits(instance, partition)
 
 
 def objection(instance: Instance, partition: Partition) -> str:
@@ -240,7 +224,7 @@ def objection(instance: Instance, partition: Partition) -> str:
     if partition.n_clusters != instance.k:
         found = counted(partition.n_clusters, "cluster")
         return f"{found} instead of k = {instance.k}"
-    first = next(iter(violations(instance, partition)), None)
+    first = next(violations(instance, partition), None)
     return "" if first is None else f"violates {first}"
 
 
@@ -251,15 +235,6 @@ def _violated_pairs(
     for position in positions.tolist():
         i, j = getattr(instance, argument)[position].tolist()
         yield _violation(instance, kind, position, (i, j), instance.origin.place(argument, i, j))
-
-
-def _on_clusters(instance: Instance, partition: Partition, position: int) -> Violation:
-    constraint = instance.cluster_constraints[position]
-    clusters = members_of(partition.labels)
-    members = next(each for each in clusters if not is_allowed(constraint, instance, each))
-    place = instance.origin.place_on_clusters("cluster_constraints", constraint)
-    text = " ".join(repr(constraint).split())
-    return _violation(instance, type(constraint).__name__, position, members.tolist(), place, text)
 
 
 def _on_limits(instance: Instance, partition: Partition) -> Iterator[Violation]:

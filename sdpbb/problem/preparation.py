@@ -135,12 +135,11 @@ def prepared(
         n = len(table.points)
         given = in_row_order(known_classes, n, table.origin, "known_classes", partial=True)
         table = replace(table, known_classes=given)
-    if reading.of_classes:
+    if reading.known_weight is not None:
         if table.known_classes is None:
-            option, value = next(iter(reading.of_classes.items()))
-            raise wrong(option, value, "known classes with it")
+            raise wrong("known_weight", reading.known_weight, "known classes with it")
         classes = KnownClasses.of(table.known_classes, len(table.points))
-        table = replace(table, known_classes=classes.read_as(reading))
+        table = replace(table, known_classes=replace(classes, weight=reading.known_weight))
     if categories:
         return _with_categories(table, categories, reading)
     try:

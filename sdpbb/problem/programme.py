@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.soft_blocks import SoftBlocks
@@ -20,30 +19,6 @@ from sdpbb.runtime.time_left import TimeLeft
 
 Amounts = tuple[NDArray[np.number], NDArray[np.number], NDArray[np.number]]
 """Values (m,) of blocks, and the least (k,) and the most (k,) that clusters have of them."""
-
-
-class SparseRows(NamedTuple):
-    """Rows of a programme, of e entries each.
-
-    columns : (r, e)
-    values : of the entries, (r, e), (e,) or (1,)
-    lower, upper : (r,) or (1,)
-    """
-
-    columns: NDArray[np.intp]
-    values: NDArray[np.number]
-    lower: NDArray[np.number]
-    upper: NDArray[np.number | np.bool_]
-
-
-def _matrix(rows: Sequence[SparseRows], n_columns: int) -> csr_array:
-    """Return the rows as one sparse matrix."""
-    values = [np.broadcast_to(each.values, each.columns.shape).reshape(-1) for each in rows]
-    columns = np.concatenate([each.columns.reshape(-1) for each in rows])
-    lengths = np.repeat(*np.transpose([each.columns.shape[::-1] for each in rows]))
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    data = np.concatenate(values, dtype=np.float64)
-    return csr_array((data, columns, starts), shape=(len(lengths), n_columns))
 
 
 def assignment_rows(
@@ -62,20 +37,25 @@ def assignment_rows(
 
     fixed : blocks in the clusters 0, 1, ...: those of a clique take off the symmetry of clusters
     """
-    at, one = np.arange(m * k).reshape(m, k), np.ones(1)
-    rows: list[SparseRows] = [
-        SparseRows(at, one, one, one),
-        *(SparseRows(at.T, values, low, high) for values, low, high in sizes),
-        *(
-            SparseRows(at[clique].T, one, -np.inf * one, one)
-            for clique in clique_cover(m, cannot_link)
-        ),
-        SparseRows(at[fixed, np.arange(len(fixed))][:, None], one, one, one),
-    ]
-    lower = np.concatenate([np.broadcast_to(each.lower, len(each.columns)) for each in rows])
-    upper = np.concatenate([np.broadcast_to(each.upper, len(each.columns)) for each in rows])
-    matrix = _matrix(rows, m * k)
-    return BinaryProgramme(np.zeros(m * k), matrix, lower.astype(float), upper.astype(float))
+    cliques = clique_cover(m, cannot_link)
+    of_clique = np.repeat(np.arange(len(cliques)), list(map(len, cliques)))
+    members = np.concatenate([np.empty(0, np.intp), *cliques]).astype(np.intp)
+    of_cliques = _matrix(of_clique, members, 1.0, (len(cliques), m))
+    of_sizes = np.array([values for values, _, _ in sizes], np.float64).reshape(-1, m)
+    at = np.asarray(fixed, np.intp) * k + np.arange(len(fixed))
+    matrix = vstack(
+        [
+            kron(eye_array(m), np.ones((1, k)), "csr"),
+            *(kron(rows, eye_array(k), "csr") for rows in (csr_array(of_sizes), of_cliques)),
+            _matrix(np.arange(len(fixed)), at, 1.0, (len(fixed), m * k)),
+        ],
+        format="csr",
+    )
+    least, most = ([each[end] for each in sizes] for end in (1, 2))
+    n_shared, ones, one = len(cliques) * k, np.ones(m), np.ones(len(fixed))
+    lower = np.concatenate([ones, *least, np.full(n_shared, -np.inf), one])
+    upper = np.concatenate([ones, *most, np.ones(n_shared), one])
+    return BinaryProgramme(np.zeros(m * k), csr_array(matrix), lower, upper)
 
 
 def with_soft_pairs(rows: BinaryProgramme, k: int, soft: SoftBlocks) -> BinaryProgramme:
@@ -86,26 +66,36 @@ def with_soft_pairs(rows: BinaryProgramme, k: int, soft: SoftBlocks) -> BinaryPr
 
     A must-link has a variable for each cluster, of which a solution pays for one at most.
     """
-    is_apart = soft.weights > 0.0
-    sign, n_apart = np.where(is_apart, 1.0, -1.0), int(is_apart.sum())
-    paid = np.empty((len(soft), k), np.intp)
+    is_apart, q = soft.weights > 0.0, len(soft)
+    n_apart = int(is_apart.sum())
+    paid = np.empty((q, k), np.intp)
     paid[is_apart] = np.arange(n_apart)[:, None]
-    paid[~is_apart] = n_apart + np.arange((len(soft) - n_apart) * k).reshape(-1, k)
-    one, other = (soft.pairs[:, end, None] * k + np.arange(k) for end in (0, 1))
-    columns = np.stack([one, other, rows.n_variables + paid], axis=2).reshape(-1, 3)
-    values = np.repeat(np.column_stack([np.ones(len(soft)), sign, np.full(len(soft), -1.0)]), k, 0)
-    prices = soft.weights[is_apart], np.repeat(-soft.weights[~is_apart], k)
-    objective = np.concatenate([rows.objective, *prices])
-    more = SparseRows(columns, values, np.full(len(sign) * k, -np.inf), np.repeat(sign > 0.0, k))
-    whole = rows.matrix
-    whole = csr_array((whole.data, whole.indices, whole.indptr), (whole.shape[0], len(objective)))
+    paid[~is_apart] = n_apart + np.arange((q - n_apart) * k).reshape(-1, k)
+    prices = np.concatenate([soft.weights[is_apart], np.repeat(-soft.weights[~is_apart], k)])
+    signs = np.column_stack([np.ones(q), np.where(is_apart, 1.0, -1.0)])
+    shape = q, rows.n_variables // k
+    ends = _matrix(np.repeat(np.arange(q), 2), soft.pairs.reshape(-1), signs.reshape(-1), shape)
+    pays = _matrix(np.arange(q * k), paid.reshape(-1), -1.0, (q * k, len(prices)))
+    matrix = block_array(
+        [[rows.matrix, None], [kron(ends, eye_array(k), "csr"), pays]], format="csr"
+    )
     return replace(
         rows,
-        objective=objective,
-        matrix=csr_array(vstack([whole, _matrix([more], len(objective))], format="csr")),
-        lower=np.concatenate([rows.lower, more.lower]),
-        upper=np.concatenate([rows.upper, more.upper]),
+        objective=np.concatenate([rows.objective, prices]),
+        matrix=csr_array(matrix),
+        lower=np.concatenate([rows.lower, np.full(q * k, -np.inf)]),
+        upper=np.concatenate([rows.upper, np.repeat(is_apart, k)]),
     )
+
+
+def _matrix(
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    values: NDArray[np.float64] | float,
+    shape: tuple[int, int],
+) -> csr_array:
+    """Return a sparse matrix of entries at rows (e,) and columns (e,)."""
+    return csr_array((np.broadcast_to(values, len(rows)), (rows, columns)), shape)
 
 
 def solved_within(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSolution:

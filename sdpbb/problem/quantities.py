@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.graph import distinct_edges
 
-POINTS, WEIGHT, CLASSES = "points", "weight", "sizes of classes"
-"""Names of the quantities that sizes and weights of clusters are, and sizes of known classes."""
+POINTS, WEIGHT = "points", "weight"
+"""Names of the quantities that sizes and weights of clusters are."""
 
 NO_PAIRS = np.empty((0, 2), np.intp)
 
@@ -32,19 +32,14 @@ class Quantity:
     ----------
     linear : (m,) int64 >= 0
     limits : on what each of k clusters holds
-    pairs : (q, 2) i < j; a repeated pair counts repeatedly. Limits on pairs have no least
-    name : POINTS, WEIGHT or CLASSES, of which all points have some; "" for others
+    name : POINTS or WEIGHT, of which all points have some; "" for others, which have no least
+    pairs : (q, 2) i < j; a repeated pair counts repeatedly
     """
 
     linear: NDArray[np.int64]
     limits: SizeLimits
-    pairs: NDArray[np.intp]
     name: str = ""
-
-    @classmethod
-    def within(cls, linear: NDArray[np.int64], limits: SizeLimits, name: str) -> Quantity:
-        """Return a quantity without pairs."""
-        return cls(linear, limits, NO_PAIRS, name)
+    pairs: NDArray[np.intp] = field(default_factory=lambda: NO_PAIRS)
 
     @classmethod
     def at_most(
@@ -52,15 +47,7 @@ class Quantity:
     ) -> Quantity:
         """Return a quantity of which each of k clusters holds `most` at most."""
         amounts = np.asarray(linear, np.int64)
-        return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), pairs)
-
-    @classmethod
-    def at_least(cls, least: int, linear: ArrayLike, k: int) -> Quantity:
-        """Return a quantity of which each of k clusters holds `least` or more."""
-        amounts = np.asarray(linear, np.int64)
-        total = int(amounts.sum())
-        most = total - (k - 1) * least  # what the others leave
-        return cls.within(amounts, SizeLimits(total, k, least, max(most, least)), "")
+        return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), pairs=pairs)
 
     def over(self, block_of: NDArray[np.intp]) -> Quantity:
         """Return the quantity over blocks; block_of (n,) 0..m-1 are the blocks of points."""
@@ -79,11 +66,6 @@ class Quantity:
         counted = ~np.isin(self.pairs @ [m, 1], cannot_link @ [m, 1])
         return int(self.linear.sum()) + int(counted.sum()) > self.limits.most
 
-    @cached_property
-    def is_in_all(self) -> bool:
-        """True if every point, or block, has some of it."""
-        return bool((self.linear >= 1).all())
-
     @property
     def bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The least (k,) and the most (k,) of each cluster, c-th of listed ones."""
@@ -97,16 +79,14 @@ class Quantity:
         Limits that follow from the largest are one-sided: k clusters satisfy them if none holds too
         much.
         """
-        if self.is_in_all or self.limits.least != 1:
-            return not self.limits.follow_from_most
-        return self.limits.n - (self.limits.k - 1) * self.limits.most < 1
+        return not self.limits.follow_from_most
 
     def allows_set(self, members: NDArray[np.intp]) -> bool:
-        """Return whether a cluster may hold what a set of points (s,) does."""
+        """Return whether a part of a cluster may hold what a set of points (s,) does."""
         held = int(self.linear[members].sum())
         if len(self.pairs):
             held += int(np.isin(self.pairs, members).all(axis=1).sum())
-        return bool(self.limits.least <= held <= self.limits.most)
+        return held <= self.limits.most
 
     def allows(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which sets (t, m) hold as much as a cluster may, (t,); pairs do not count."""

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.class_sizes import ClassSizes, Sizes, class_measures, listed, sizes_text
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
     BuiltInConstraint,
     ClusterConstraint,
-    MaximumSize,
     leaves,
 )
-from sdpbb.problem.origin import Origin
-from sdpbb.problem.quantities import CLASSES, POINTS, WEIGHT, Quantity
+from sdpbb.problem.quantities import Quantity
 
 LIMITS = {
     "min_size": "MINSIZE",
@@ -65,7 +58,7 @@ class Rules:
             else:
                 apart.append(constraint.forbidden_pairs(points))
                 quantity = constraint.quantity(len(points), k)
-                if quantity is not None and (quantity.can_exceed() or quantity.is_two_sided):
+                if quantity is not None and quantity.can_exceed():
                     quantities.append(quantity)
         return cls(np.concatenate(apart), tuple(quantities), tuple(oracles))
 
@@ -101,184 +94,6 @@ def conjuncts(constraints: Iterable[ClusterConstraint]) -> Iterator[ClusterConst
             yield from conjuncts(constraint.constraints)
         else:
             yield constraint
-
-
-class ConstraintForms:
-    """Forms of the constraints of an `Instance`, which declares these fields."""
-
-    points: NDArray[np.float64]
-    k: int
-    must_link: NDArray[np.intp]
-    cannot_link: NDArray[np.intp]
-    soft_must_link: SoftPairs
-    soft_cannot_link: SoftPairs
-    cluster_constraints: tuple[ClusterConstraint, ...]
-    weights: NDArray[np.float64] | None
-    min_size: int | None
-    max_size: int | None
-    sizes: Sizes | None
-    min_weight: float | None
-    max_weight: float | None
-    origin: Origin
-
-    @property
-    def has_constraints(self) -> bool:
-        """True if the user states more than points and k."""
-        hard = len(self.must_link) or len(self.cannot_link) or len(self.cluster_constraints)
-        return bool(hard or self.limits or self.has_soft_constraints)
-
-    @property
-    def limits(self) -> dict[str, int | float | Sizes]:
-        """Limits on clusters as given, by argument."""
-        values = {argument: getattr(self, argument) for argument in LIMITS}
-        return {argument: value for argument, value in values.items() if value is not None}
-
-    @property
-    def has_soft_constraints(self) -> bool:
-        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
-
-    @property
-    def is_monotone(self) -> bool:
-        """True if the optimum never rises when k does, as long as must-links leave k components.
-
-        A cluster of several components is divided between two of them: each part satisfies the
-        constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
-
-        Least sizes, weights and amounts may forbid a part, unless a single point satisfies them.
-        Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
-        own may depend on the k of the instance that it is given.
-        """
-        n = len(self.points)
-        has_least = any(each.least > each.values(n).min() for _, each in self.stated_measures)
-        is_known = all(map(is_built_in, self.cluster_constraints))
-        for leaf in chain.from_iterable(map(leaves, self.cluster_constraints)):
-            has_least |= isinstance(leaf, BuiltInConstraint) and not leaf.is_anti_monotone
-        return is_known and not has_least and self.sizes is None and not len(self.soft_must_link)
-
-    @cached_property
-    def rules(self) -> Rules:
-        """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
-        limited = tuple(self._limited_measures())
-        stated = self._rules_beyond_sizes
-        if self.size_limits is None:  # sizes that k clusters have anyway limit parts of clusters
-            stated = Rules.of(self.cluster_constraints, self.points, self.k)
-        if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
-            # Each class has a cluster of its own, whichever pairs are stated.
-            apart = np.concatenate([stated.apart, self.origin.known_classes.apart])
-            stated = replace(stated, apart=apart)
-        return replace(stated, quantities=limited + stated.quantities)
-
-    @cached_property
-    def _rules_beyond_sizes(self) -> Rules:
-        """Rules that constraints on clusters but `MaximumSize` amount to."""
-        stated = conjuncts(self.cluster_constraints)
-        others = [each for each in stated if type(each) is not MaximumSize]
-        return Rules.of(others, self.points, self.k)
-
-    @cached_property
-    def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
-        """Limits on sizes and weights as statements about measures, each after its argument.
-
-        Points that weigh 1 each are counted. Sizes of known classes are further statements.
-        """
-        found: list[tuple[str, StatedMeasure]] = []
-        if self.min_size is not None:
-            found.append(("min_size", StatedMeasure(self.min_size)))
-        if self.max_size is not None:
-            found.append(("max_size", StatedMeasure(most=min(self.max_size, LARGEST_SUM))))
-        if self.sizes is not None:
-            ranges = tuple(sorted(map(as_range, listed(self.sizes))))
-            of_classes = class_measures(self.sizes, self.origin.known_classes)
-            found += [("sizes", each) for each in (StatedMeasure(listed=ranges), *of_classes)]
-        if self.min_weight is None and self.max_weight is None:
-            return found
-        weights = WeightUnits.of(self.weights, len(self.points))
-        units = None if self.weights is None else weights.units
-        if self.min_weight is not None:
-            least = weights.least(self.min_weight)
-            found.append(("min_weight", StatedMeasure(least, units=units)))
-        if self.max_weight is not None:
-            most = weights.most(self.max_weight)
-            found.append(("max_weight", StatedMeasure(most=most, units=units)))
-        return found
-
-    def _limited_measures(self) -> Iterator[Quantity]:
-        """Yield the points, weights and measures of classes of clusters, if they are limited."""
-        n = len(self.points)
-        if self.size_limits is not None:
-            yield Quantity.within(np.ones(n, np.int64), self.size_limits, POINTS)
-        others = [each for each in self.stated_measures if each[1].units is not None]
-        of_weight = [each for argument, each in others if argument != "sizes"]
-        of_classes = [(CLASSES, [each]) for argument, each in others if argument == "sizes"]
-        for name, measures in ((WEIGHT, of_weight), *of_classes):
-            if measures:
-                values, least = measures[0].values(n), max(each.least for each in measures)
-                if name == WEIGHT and least <= values.min():
-                    least = 1  # every single point weighs enough
-                most = min(each.most for each in measures)
-                limits = SizeLimits.of(int(values.sum()), self.k, least, most)
-                if limits is not None:
-                    yield Quantity.within(values, limits, name)
-
-    @property
-    def stated_maxima(self) -> list[int]:
-        """Limits of all `MaximumSize` that every cluster satisfies."""
-        stated = conjuncts(self.cluster_constraints)
-        return [each.limit for each in stated if type(each) is MaximumSize]
-
-    @property
-    def largest_size(self) -> int | None:
-        """The least of max_size and the limits of all `MaximumSize`; None: no limit."""
-        stated = [self.max_size, *self.stated_maxima]
-        return min((size for size in stated if size is not None), default=None)
-
-    @cached_property
-    def size_limits(self) -> SizeLimits | None:
-        """Limits on the sizes of clusters that follow from all constraints; None: no limits.
-
-        Limits on weights are limits on sizes if all points weigh 1.
-        """
-        counted = [each for _, each in self.stated_measures if each.units is None]
-        least = max((each.least for each in counted), default=1)
-        most = min([*(each.most for each in counted), *self.stated_maxima], default=None)
-        sizes = next((each.listed for each in counted if each.listed), None)
-        return SizeLimits.of(len(self.points), self.k, least, most, sizes)
-
-    @property
-    def stated_limits(self) -> list[str]:
-        """Limits on sizes and weights of clusters as given, in words.
-
-        The list is empty if every clustering is within them.
-        """
-        if not any(quantity.name for quantity in self.rules.quantities):
-            return []
-        most = self.largest_size
-        sizes = f"sizes {sizes_text(self.sizes).replace(' ', ', ')}" if self.sizes else ""
-        points = "point" if (self.min_size if most is None else most) == 1 else "points"
-        texts = (
-            sizes,
-            within(self.min_size, most, f"{{}} {points} each"),
-            within(self.min_weight, self.max_weight, "weight {} each"),
-        )
-        return [text for text in texts if text]
-
-    @property
-    def other_constraints(self) -> tuple[ClusterConstraint, ...]:
-        """Constraints on clusters but maximum sizes, which are in `stated_limits`."""
-        return tuple(one for one in self.cluster_constraints if type(one) is not MaximumSize)
-
-    @property
-    def has_constraints_beyond_sizes(self) -> bool:
-        """True if constraints on clusters say more than cannot-links and limits could.
-
-        Limits are on sizes and on weights.
-        """
-        return self._rules_beyond_sizes.go_beyond_pairs
-
-    @property
-    def limits_weight(self) -> bool:
-        """True if the weights of clusters are limited, and not as numbers of points."""
-        return any(quantity.name == WEIGHT for quantity in self.rules.quantities)
 
 
 def within(least: float | None, most: float | None, text: str) -> str:

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 from sdpbb.errors import InstanceError, InstanceNote, ParameterError, warn_caller
 from sdpbb.problem.checks import (
     OF_ONE_K,
+    StatedSizes,
     checked_points,
+    checked_sizes,
     checked_weights,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import (
     BuiltInConstraint,
     ClusterConstraint,
@@ -27,7 +28,6 @@ from sdpbb.problem.files.constraint_formats import read_constraints
 from sdpbb.problem.files.constraints import PAIRS, Constraints
 from sdpbb.problem.files.points import read_table
 from sdpbb.problem.frames import numbered
-from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file, reading_file
@@ -154,12 +154,10 @@ class Constructors:
                     constraints, len(points), form, encoding=encoding, origin=origin
                 )
             if constraints is not None and stated.sizes is not None:
-                given, n = table.known_classes, len(points)
                 with naming_file(constraints):
                     if of_several_k:
                         raise InstanceError(OF_ONE_K)
-                    classes = None if given is None else KnownClasses.of(given, n)
-                    checked_sizes(stated.sizes, n, k, classes)
+                    checked_sizes(stated.sizes, len(points), k)
             limits = (stated.min_weight, stated.max_weight)
             if weights is None and limits != (None, None):
                 warn_caller(

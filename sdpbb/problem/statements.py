@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
 from sdpbb.problem import (
     InfeasibilityKind,
     Instance,
     MaximumDiameter,
-    MaximumSize,
     Origin,
     SoftPairs,
 )
-from sdpbb.problem.class_sizes import ClassSizes
 from sdpbb.problem.cluster_constraints import BuiltInConstraint
 from sdpbb.problem.files.constraints import PAIRS, line_of
 from sdpbb.problem.instance import check_instance
@@ -153,34 +150,20 @@ class Catalogue:
         names = ("must_link", "cannot_link")
         return np.concatenate([stated_one_by_one(self.instance, name) for name in names])
 
-    def split(
-        self, numbers: Sequence[int]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[str, int, Any]]]:
-        """Return the must-links, cannot-links and those of `on_clusters` among these numbers."""
-        chosen = np.asarray(numbers, np.intp)
-        p, q = len(self.must_link), len(self.cannot_link)
-        must = chosen[chosen < p]
-        cannot = chosen[(chosen >= p) & (chosen < p + q)] - p
-        others = chosen[chosen >= p + q] - (p + q)
-        return self.must_link[must], self.cannot_link[cannot], [self.on_clusters[i] for i in others]
-
     def restricted(self, numbers: Sequence[int]) -> Instance:
-        """Return the same points with these constraints only."""
-        must_link, cannot_link, on_clusters = self.split(numbers)
-        constraints = [value for name, _, value in on_clusters if name not in LIMITS]
+        """Return the same points with the constraints of these numbers only."""
+        chosen, p = np.asarray(numbers, np.intp), len(self.must_link)
+        others, q = chosen[chosen >= p] - p, len(self.cannot_link)
+        on_clusters = [self.on_clusters[number - q] for number in others[others >= q].tolist()]
         limits: dict[str, Any] = dict.fromkeys(LIMITS)
         limits |= {name: value for name, _, value in on_clusters if name in LIMITS}
         return replace(
             self.instance,
-            must_link=must_link,
-            cannot_link=cannot_link,
-            cluster_constraints=tuple(constraints),
+            must_link=self.must_link[chosen[chosen < p]],
+            cannot_link=self.cannot_link[others[others < q]],
+            cluster_constraints=tuple(each for name, _, each in on_clusters if name not in LIMITS),
             **limits,
         )
-
-    def must_link_number(self, i: int, j: int) -> int:
-        """Return the number of the first must-link of two points, which there must be."""
-        return _first(self.must_link, i, j)
 
     def statement(self, number: int) -> Statement:
         """Return the constraint of this number, in the user's words."""
@@ -221,13 +204,9 @@ def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
     Raises
     ------
     InstanceError
-        If the instance is none, or has sizes of known classes.
+        If the instance is none.
     """
     check_instance(instance)
-    if isinstance(instance.sizes, ClassSizes):
-        raise InstanceError(
-            "sizes: of classes, which all their pairs define; prices take sizes in any order"
-        )
     catalogue = Catalogue(instance)
     statements = [catalogue.statement(number) for number in catalogue.stated_pairs]
     for kind in (StatementKind.SOFT_MUST_LINK, StatementKind.SOFT_CANNOT_LINK):
@@ -287,17 +266,10 @@ def _text(argument: str, value: Any, origin: Origin) -> str:
     """Return the text of a constraint or limit on clusters, in a file's words if it has a line."""
     if isinstance(value, MaximumDiameter):
         argument, value = "max_diameter", value.distance
-    elif isinstance(value, MaximumSize):
-        argument, value = "max_size", value.limit
     numbers = list(value.rows()) if isinstance(value, BuiltInConstraint) else []
     dots = ["..."] if len(numbers) > SHOWN_ROWS else []
     names = map(name_in_file, origin.rows(numbers[:SHOWN_ROWS]))
     return line_of(value, [*names, *dots], argument) or repr(value)
-
-
-def _first(pairs: NDArray[np.intp], i: int, j: int) -> int:
-    low, high = min(i, j), max(i, j)
-    return int(np.flatnonzero((pairs[:, 0] == low) & (pairs[:, 1] == high))[0])
 
 
 def place_of_pair(instance: Instance, argument: str, position: int) -> str:
@@ -374,7 +346,9 @@ class Conflict:
         return f"{self.heading}: {', '.join(members)}"
 
     def __str__(self) -> str:
-        lines = [f"{self.heading}:", *table(self.members[:SHOWN])]
+        shown = self.members[:SHOWN]
+        width = max((len(member.place) for member in shown), default=0)
+        lines = [f"{self.heading}:", *(f"  {one.place:<{width}}  {one.text}" for one in shown)]
         left_out = len(self.members) - SHOWN
         if left_out > 0:
             lines.append(f"  ... and {left_out} more")
@@ -383,9 +357,3 @@ class Conflict:
         if not self.is_exact:
             lines.append("(by an integer programming solver in floating point)")
         return "\n".join(lines)
-
-
-def table(statements: tuple[Statement, ...], indent: str = "  ") -> list[str]:
-    """Return a line for each constraint: where it is stated, and what it says."""
-    width = max((len(statement.place) for statement in statements), default=0)
-    return [f"{indent}{s.place:<{width}}  {s.text}" for s in statements]

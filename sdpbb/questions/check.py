@@ -82,14 +82,8 @@ class ConstraintReport(Report):
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; rows are named as the user does.
-
-        `max_size` is the least of all that are stated, those among the constraints on clusters
-        included.
-        """
+        """Return plain values; rows are named as the user does."""
         instance = self.instance
-        maxima = instance.stated_maxima
-        maxima += [] if instance.max_size is None else [instance.max_size]
         return (
             {"instance": instance.name}
             | values_of(instance, "n_points", "n_features", "k")
@@ -98,9 +92,7 @@ class ConstraintReport(Report):
                 "n_cannot_link": len(instance.cannot_link),
                 "n_on_clusters": len(instance.cluster_constraints),
             }
-            | values_of(instance, "min_size")
-            | {"max_size": min(maxima, default=None)}
-            | values_of(instance, "sizes", "min_weight", "max_weight")
+            | values_of(instance, "min_size", "max_size", "sizes", "min_weight", "max_weight")
             | values_of(self, "is_feasible", "conflict", "groups")
             | {"forced": [list(instance.origin.rows(pair)) for pair in self.forced]}
             | values_of(self, "redundant", "warnings")

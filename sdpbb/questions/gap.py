@@ -17,7 +17,7 @@ from heuristics.measures import adjusted_rand_index
 from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.problem import Instance, Partition, SoftViolations
 from sdpbb.problem.frames import column_of, columns_of, in_row_order, is_frame, note_noise
-from sdpbb.problem.instance import stated_instance
+from sdpbb.problem.instance import instance_of
 from sdpbb.problem.partition import Violation, violations
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.sources import arguments_of
@@ -323,7 +323,7 @@ def optimality_gap(
     stated, parameters = divided(arguments, parameters, optimality_gap)
     instance, numbers = _instance(points, labels, k, stated)
     partition = Partition(numbers)
-    violated = violations(instance, partition)
+    violated = tuple(violations(instance, partition))
     is_comparable = partition.n_clusters == instance.k and not violated
     start = partition.labels if is_comparable else None
     about = partition if is_comparable else None
@@ -351,7 +351,7 @@ def _instance(
 ) -> tuple[Instance, NDArray[np.intp]]:
     """Return the instance, and the labels (n,) as integers."""
     if isinstance(points, Instance):
-        instance, n = stated_instance(points, k, stated), points.n_points
+        instance, n = instance_of(points, k, stated), points.n_points
         return instance, label_numbers(in_row_order(labels, n, instance.origin), n)
     table = table_in_memory(points, stated)
     n = len(table.points)

@@ -17,7 +17,7 @@ from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import foreign_constraints
 from sdpbb.problem.frames import in_row_order
-from sdpbb.problem.instance import check_instance, stated_instance
+from sdpbb.problem.instance import check_instance, instance_of
 from sdpbb.problem.partition import objection
 from sdpbb.problem.rules import is_built_in
 from sdpbb.problem.sources import InstanceArguments
@@ -77,7 +77,7 @@ def stated_run(
             raise InstanceError(f"k is a {type(k).__name__}; expected the number of clusters")
         k, parameters = None, k
     of_instance, parameters = divided(arguments, parameters, function)
-    return stated_instance(given, k, of_instance), parameters
+    return instance_of(given, k, of_instance), parameters
 
 
 def divided(

@@ -32,7 +32,7 @@ from sdpbb.problem import (
     contract,
 )
 from sdpbb.problem.checker_rules import stated_instance
-from sdpbb.problem.equal_points import join_equal_points
+from sdpbb.problem.contraction import join_equal_points
 from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
 from sdpbb.run.kernels import compile_all

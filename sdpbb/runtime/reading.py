@@ -23,9 +23,6 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": 
 ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
 """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
 
-ClassesMay = Literal["share", "split"]
-"""What known classes may do: share a cluster, or be split over several."""
-
 OF_CONSTRAINTS = ("constraints_format", "one_based")
 """Options that are only of use where there are constraints."""
 
@@ -51,7 +48,6 @@ class TableArguments(TypedDict, total=False):
     metric: str
     known_classes: Any
     known_weight: float | None
-    classes_may: ClassesMay | None
     as_points: bool
 
 
@@ -167,12 +163,6 @@ class Reading(Parameters):
         unit="a squared distance",
         reason="In the units of the sum of squares; the result names the rows that contradict it.",
     )
-    classes_may: ClassesMay | None = parameter(
-        None,
-        "share: different known classes may be in one cluster; split: rows of one class may be in "
-        "several.",
-        unit="'share' or 'split'",
-    )
     as_points: bool = parameter(
         False,
         "Cluster rows that look like a matrix of distances.",
@@ -217,12 +207,6 @@ class Reading(Parameters):
     def delimiter(self) -> str | None:
         """The character between the fields of CSV; None where the file has to tell."""
         return None if self.separator is None else SEPARATORS.get(self.separator, self.separator)
-
-    @property
-    def of_classes(self) -> dict[str, float | str]:
-        """Options on known classes that are set, with their values."""
-        said = {"known_weight": self.known_weight, "classes_may": self.classes_may}
-        return {name: value for name, value in said.items() if value is not None}
 
     @property
     def left_out(self) -> list[tuple[str, str]]:

@@ -30,16 +30,17 @@ STATED = {
     "a maximum size": (
         {"cluster_constraints": [sdpbb.MaximumSize(6)]},
         [
-            ({"cluster_constraints": x}, RULES)
-            for x in (
-                [],
-                [sdpbb.MaximumSize(7)],
-                [sdpbb.MaximumSize(6), sdpbb.MaximumSize(7)],
-                [sdpbb.MaximumOverlap(range(14), 5)],
-                [sdpbb.AnyOf([sdpbb.MaximumSize(6)])],
-                [sdpbb.AnyOf([sdpbb.MaximumSize(6), sdpbb.MaximumDiameter(1.0)])],
-                [sdpbb.SoftCannotLinks([(0, 1), (1, 2)], 1)],
-            )
+            ({"max_size": 7}, RULES),
+            *(
+                ({"max_size": None, "cluster_constraints": x}, RULES)
+                for x in (
+                    [],
+                    [sdpbb.MaximumOverlap(range(14), 5)],
+                    [sdpbb.AnyOf([sdpbb.MaximumSize(6)])],
+                    [sdpbb.AnyOf([sdpbb.MaximumSize(6), sdpbb.MaximumDiameter(1.0)])],
+                    [sdpbb.SoftCannotLinks([(0, 1), (1, 2)], 1)],
+                )
+            ),
         ],
     ),
     "sizes": (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits
 from sdpbb.checker.packing import ClusterByCluster, is_packable
-from sdpbb.problem.packing_in_units import ClusterPacking, UndecidedPacking
+from sdpbb.problem.feasibility import ClusterPacking, UndecidedPacking
 from tests.examples import examples
 from tests.graphs import complete, cycle, mycielski, proper_colourings, random_graph
 

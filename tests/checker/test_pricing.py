@@ -26,7 +26,7 @@ from sdpbb.checker.pricing.places import greatest_value
 from sdpbb.checker.pricing.problem import (
     CheckedPricing,
 )
-from sdpbb.problem.packing_in_units import ClusterPacking
+from sdpbb.problem.feasibility import ClusterPacking
 from tests.checker.nodes import CheckedNode, nodes
 from tests.checker.priced import SEARCHES, Priced, all_sets, of_points, random_problem, searching
 from tests.examples import examples

@@ -20,31 +20,6 @@ from tests.examples import examples
 PAIRS = any_instance("pairs", "equal points", n=(2, 9), d=(1, 9))
 
 
-@given(PAIRS, st.randoms(use_true_random=False))
-def test_contraction_commutes_with_the_order_of_the_points(instance, random):
-    n = instance.n_points
-    order = list(range(n))
-    random.shuffle(order)
-    place = np.argsort(order)  # point i of the instance is point place[i] of the shuffled one
-    shuffled = Instance(
-        instance.points[order],
-        instance.k,
-        place[instance.must_link],
-        place[instance.cannot_link],
-    )
-    contraction, other = contract(instance), contract(shuffled)
-    if isinstance(contraction, Infeasibility):
-        assert isinstance(other, Infeasibility)
-        return
-    assert isinstance(other, Contraction)
-    block, other_block = contraction.block_of, other.block_of[place]
-    assert np.array_equal(block[:, None] == block, other_block[:, None] == other_block)
-    renamed = other_block[contraction.representatives]  # our block -> theirs
-    np.testing.assert_allclose(contraction.weights, other.weights[renamed])
-    np.testing.assert_allclose(contraction.scatter, other.scatter[renamed], atol=1e-12)
-    assert np.array_equal(contraction.adjacency, other.adjacency[np.ix_(renamed, renamed)])
-
-
 @examples(50)
 @given(PAIRS)
 def test_blocks_and_their_cannot_links_are_in_canonical_form(instance):

@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sdpbb.problem import Instance
+from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.graph import distinct_edges
 
@@ -21,6 +21,8 @@ def test_arrays_are_read_only_copies():
         instance.points[0, 0] = 1.0
     with pytest.raises(ValueError, match="read-only"):
         instance.must_link[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        Partition(np.array([0, 1])).labels[0] = 1
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sdpbb
 from sdpbb.checker.kernel.sizes import SizeLimits
-from sdpbb.problem import Instance, MaximumSize, Partition, contract
+from sdpbb.problem import Instance, MaximumSize, contract
 from sdpbb.runtime.arrays import has_ranges
 from tests.enumeration import are_in_ranges
 from tests.examples import examples
-
-
-def test_listed_sizes_are_those_of_clusters_in_any_order():
-    limits = SizeLimits.of(6, 3, listed=(1, 2, 3))
-    assert limits.keeps(np.array([3, 1, 2]))
-    assert not limits.keeps(np.array([2, 2, 2]))
-    assert (limits.least, limits.most) == (1, 3)
-    assert SizeLimits.of(6, 3, 2, listed=(1, 2, 3)).is_empty
 
 
 @given(st.data())
@@ -62,15 +53,3 @@ def test_maximum_sizes_are_limits():
     assert instance.size_limits == SizeLimits(6, 3, 2, 2)
     assert contract(instance).size_limits == instance.size_limits
     assert Instance(points, 3, cluster_constraints=[MaximumSize(4)]).size_limits is None
-
-
-def test_equal_points_are_not_joined_where_sizes_are_limited():
-    points = np.array([[0.0], [0.0], [0.0], [1.0]])
-    assert contract(Instance(points, 2, sizes=[2, 2])).n_blocks == 4
-
-
-def test_gap_names_limits_that_labels_do_not_keep():
-    points = np.arange(4.0)[:, None]
-    report = sdpbb.optimality_gap(points, [0, 0, 0, 1], k=2, sizes=[2, 2])
-    assert [violation.kind for violation in report.violations] == ["sizes"]
-    assert Partition(report.result.partition.labels).labels.tolist() == [0, 0, 1, 1]

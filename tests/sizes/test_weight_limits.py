@@ -224,28 +224,6 @@ def test_best_of_repairs_where_there_are_many_blocks():
     assert found.sum_of_squares < 1.3 * free.sum_of_squares
 
 
-def test_gaps_list_violated_limits():
-    rng = np.random.default_rng(0)
-    report = sdpbb.optimality_gap(
-        rng.normal(size=(6, 2)),
-        [0, 0, 0, 0, 0, 1],
-        weights=np.full(6, 0.5),
-        min_weight=1.0,
-        max_weight=2.0,
-    )
-    assert [each.kind for each in report.violations] == ["min_weight", "max_weight"]
-    assert report.violations[0].points == (5,)
-    assert "min_weight = 1: a cluster of 1 point that weighs 0.5" in str(report.violations[0])
-
-
-def test_the_estimator_keeps_limits():
-    rng = np.random.default_rng(0)
-    weights = rng.uniform(1, 2, 20)
-    model = sdpbb.ExactConstrainedKMeans(2, min_weight=0.45 * weights.sum())
-    model.fit(rng.normal(size=(20, 2)), sample_weight=weights)
-    assert np.bincount(model.labels_, weights).min() >= 0.45 * weights.sum() * (1 - 1e-9)
-
-
 @pytest.mark.long
 def test_certified_subsets_leave_weights_out(tmp_path):
     rng = np.random.default_rng(3)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.sizes import Range, as_size
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
+from sdpbb.problem.checks import Sizes, SoftPairs, sizes_text
 from sdpbb.problem.cluster_constraints import (
     BuiltInConstraint,
     ClusterConstraint,
@@ -206,14 +205,9 @@ def _size(fields: Sequence[str], rows: Rows) -> int:
 
 
 def _sizes(fields: Sequence[str], rows: Rows) -> Sizes:
-    parts = [field.rpartition("=") for field in fields]
-    ranges = [_range(size) for _, _, size in parts]
-    if fields and not any(equals for _, equals, _ in parts):
-        return tuple(map(as_size, sorted(ranges)))
-    stated = {name: as_size(ends) for (name, _, _), ends in zip(parts, ranges, strict=True)}
-    if not fields or len(stated) < len(fields) or "" in stated:
+    if not fields:
         raise ValueError
-    return ClassSizes.of(stated)
+    return tuple(map(as_size, sorted(map(_range, fields))))
 
 
 def _on_clusters(made: type[BuiltInConstraint], fields: Sequence[str], rows: Rows) -> Any:
@@ -240,9 +234,7 @@ class Keyword(NamedTuple):
 
 _TWO = "two rows (names with blanks in quotes)"
 _SOFT = f"{_TWO} and a weight w >= 0 (1 if it is left out)"
-_OF_CLASSES = (
-    "the numbers of points of all clusters, integers n >= 1 or ranges, or c=n-n of known classes c"
-)
+_SIZES = "the numbers of points of all clusters, integers n >= 1 or ranges"
 _PAIRS_OF_ROWS = ("l i j i j ...", "an integer l >= 0 and pairs of rows")
 _DISTANCE = ("x", "a finite distance x >= 0", partial(_number, most=sys.float_info.max))
 _SIZE = ("n", "an integer n >= 1", _size)
@@ -260,7 +252,7 @@ KEYWORDS = {
     "DELTA": Keyword("min_separation", *_DISTANCE),
     "MINSIZE": Keyword("min_size", *_SIZE),
     "MAXSIZE": Keyword("max_size", *_SIZE),
-    "SIZES": Keyword("sizes", "n n-n ...", _OF_CLASSES, _sizes),
+    "SIZES": Keyword("sizes", "n n-n ...", _SIZES, _sizes),
     "MINWEIGHT": Keyword("min_weight", *_WEIGHT),
     "MAXWEIGHT": Keyword("max_weight", *_WEIGHT),
     **{
@@ -287,8 +279,8 @@ def line_of(value: object, names: Iterable[object] = (), argument: str = _ON_CLU
     """
     for keyword, kind in KEYWORDS.items():
         if argument != _ON_CLUSTERS and kind.argument == argument:
-            is_text = isinstance(value, (tuple, ClassSizes))
-            text = sizes_text(value) if is_text else str(value).removesuffix(".0")  # type: ignore[arg-type]
+            is_list = isinstance(value, tuple)
+            text = sizes_text(value) if is_list else str(value).removesuffix(".0")  # type: ignore[arg-type]
             return f"{keyword} {text}"
         if type(value) is CLUSTER_LINES.get(keyword):
             return " ".join(map(str, (keyword, value.limit, *names)))  # type: ignore[attr-defined]

@@ -28,7 +28,7 @@ from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.colouring import decide
-from sdpbb.problem.equal_points import equal_points
+from sdpbb.problem.contraction import equal_points
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.infeasibility import Infeasibility, clique_merges
 from sdpbb.run.certificates.proof import BoundStep, Proof, ProofNode, SubsetProof

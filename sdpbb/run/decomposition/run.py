@@ -14,7 +14,7 @@ from sdpbb.bounds.bound import BoundingMethod, ProvenBound, matrices_mebibytes
 from sdpbb.bounds.lagrangian.reach import has_places, place_mebibytes
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contract
-from sdpbb.problem.equal_points import equal_points, join_equal_points
+from sdpbb.problem.contraction import equal_points, join_equal_points
 from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.run.checkpoint import RunState
 from sdpbb.run.decomposition.dealing import subset_tree
