@@ -39,11 +39,18 @@ class Groups:
     ----------
     n_groups : groups of points connected by must-links, single points included
     n_blocks : groups when those that propagation finds forced together are one
+    together, apart : pairs of points that share a cluster, or do not, in every clustering that
+        satisfies the constraints, as far as propagation finds them
+    stated_together, stated_apart : numbers of stated pairs among them
     k_at_least, k_at_most : no number of clusters outside of these allows the constraints on pairs
     """
 
     n_groups: int
     n_blocks: int
+    together: int
+    apart: int
+    stated_together: int
+    stated_apart: int
     k_at_least: int
     k_at_most: int
 
@@ -52,8 +59,13 @@ class Groups:
         joined = ""
         if self.n_groups > self.n_blocks:
             joined = f", {self.n_blocks} after merging groups forced together"
+        rows = [("Groups", f"{self.n_groups} by must-links{joined}")]
+        together, apart = (self.together, self.stated_together), (self.apart, self.stated_apart)
+        for name, (number, stated) in (("Together", together), ("Apart", apart)):
+            pairs = f"{counted(number, 'pair')} of points"
+            rows.append((name, f"{pairs}: {stated} stated, {number - stated} implied"))
         clusters = f"every feasible k is from {self.k_at_least} to {self.k_at_most}"
-        return Facts([("Groups", f"{self.n_groups} by must-links{joined}"), ("Clusters", clusters)])
+        return Facts([*rows, ("Clusters", clusters)])
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,10 +217,20 @@ def check_constraints(
 
 
 def _groups(instance: Instance, contraction: Contraction) -> Groups:
+    catalogue = Catalogue(instance)
     group = connected_components(instance.n_points, instance.must_link)
     n_groups = int(group.max()) + 1
-    least = _least_k(group, Catalogue(instance))
-    return Groups(n_groups, contraction.n_blocks, k_at_least=least, k_at_most=n_groups)
+    blocks, apart = np.bincount(contraction.block_of), contraction.cannot_link
+    return Groups(
+        n_groups=n_groups,
+        n_blocks=contraction.n_blocks,
+        together=int((blocks * (blocks - 1) // 2).sum()),
+        apart=int((blocks[apart[:, 0]] * blocks[apart[:, 1]]).sum()),
+        stated_together=len(distinct_edges(instance.must_link)),
+        stated_apart=len(distinct_edges(catalogue.cannot_link)),
+        k_at_least=_least_k(group, catalogue),
+        k_at_most=n_groups,
+    )
 
 
 def _least_k(group: NDArray[np.intp], catalogue: Catalogue) -> int:

@@ -48,7 +48,11 @@ def test_what_is_implied_holds_in_every_clustering(seed):
         return
     for i, j in report.forced:
         assert (labels[:, i] == labels[:, j]).all()
+    same = (labels[:, :, None] == labels[:, None, :]).mean(axis=0)
+    upper = np.triu_indices(instance.n_points, 1)
     groups = report.groups
+    assert groups.stated_together <= groups.together <= (same[upper] == 1).sum()
+    assert groups.stated_apart <= groups.apart <= (same[upper] == 0).sum()
     assert groups.n_groups - groups.n_blocks == len(report.forced)
     assert np.array_equal(labels, feasible_clusterings(without(instance, report.redundant)))
     if instance.sizes is not None:  # listed sizes are for one k

@@ -15,7 +15,7 @@ from collections.abc import Container, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn, Self, TextIO
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError
 
 from sdpbb.app.cli.options import OPTIONS
 from sdpbb.errors import (
@@ -98,11 +98,22 @@ def _call(app: App, arguments: list[str]) -> ExitCode | None:
     except CycloptsError as error:
         if isinstance(error.__cause__, ParameterError):  # of the value of an option
             raise error.__cause__ from None
-        text = " ".join(str(error).split())
+        text = " ".join((_absence(error) or str(error)).split())
         shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
         words = " ".join(["sdpbb", *(error.command_chain or ())])
         fail(ExitCode.USAGE, f"{shown} See '{words} --help'.")
     return status
+
+
+def _absence(error: CycloptsError) -> str | None:
+    """Return the message on an argument that the command line lacks; None for other errors."""
+    argument = error.argument
+    if not isinstance(error, MissingArgumentError) or argument is None:
+        return None
+    if error.keyword is not None or argument.tokens or error.unused_tokens:
+        return None  # an option without its value, or perhaps one in other letters
+    metavar = argument.parameter.metavar if argument.field_info.is_positional else None
+    return f"{metavar or argument.name} is missing."
 
 
 def say(line: str) -> None:

@@ -214,12 +214,13 @@ class _ExactNode:
 
 def _down(ball: Any) -> float:
     """Return a number that is at most what a ball holds, and nearly the greatest such."""
-    value = math.nextafter(float(ball.lower()), -math.inf)
-    if not ball >= value:
-        raise Rejected("numbers too far apart to calculate with")
-    return value
+    nearest = float(ball.lower())
+    for value in (nearest, math.nextafter(nearest, -math.inf)):
+        if ball >= value:
+            return value
+    raise Rejected("numbers too far apart to calculate with")
 
 
 def _up(ball: Any) -> float:
     """Return a number that is at least what a ball holds; 0 exactly if it holds 0 alone."""
-    return 0.0 if ball == 0 else -_down(-ball)
+    return 0.0 - _down(-ball)
