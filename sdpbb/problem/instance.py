@@ -37,7 +37,7 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.quantities import POINTS, WEIGHT, Quantity
+from sdpbb.problem.quantities import LEAST, POINTS, WEIGHT, Quantity
 from sdpbb.problem.rules import LIMITS, Rules, check_rows, is_built_in, within
 from sdpbb.problem.sources import Constructors, InstanceArguments, arguments_of
 from sdpbb.problem.textfile import first_of
@@ -268,14 +268,16 @@ class Instance(Constructors, Shown):
         A cluster of several components is divided between two of them: each part satisfies the
         constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
 
-        Least sizes and weights may forbid a part, unless a single point satisfies them.
+        Least sizes, weights and amounts may forbid a part, unless a single point satisfies them.
         Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
         own may depend on the k of the instance that it is given.
         """
         n = self.n_points
-        has_least = any(each.least > each.values(n).min() for _, each in self.stated_measures)
+        is_limited = any(each.least > each.values(n).min() for _, each in self.stated_measures)
+        if is_limited or any(each.name == LEAST for each in self.rules.quantities):
+            return False
         is_known = all(map(is_built_in, self.cluster_constraints))
-        return is_known and not has_least and self.sizes is None and not len(self.soft_must_link)
+        return is_known and self.sizes is None and not len(self.soft_must_link)
 
     @cached_property
     def rules(self) -> Rules:
@@ -340,7 +342,7 @@ class Instance(Constructors, Shown):
 
         The list is empty if every clustering is within them.
         """
-        if not any(quantity.name for quantity in self.rules.quantities):
+        if not any(quantity.name in (POINTS, WEIGHT) for quantity in self.rules.quantities):
             return []
         most = self.max_size
         sizes = f"sizes {sizes_text(self.sizes).replace(' ', ', ')}" if self.sizes else ""
@@ -359,7 +361,7 @@ class Instance(Constructors, Shown):
         Limits are on sizes and on weights.
         """
         rules = self.rules
-        return bool(rules.oracles) or any(not quantity.name for quantity in rules.quantities)
+        return bool(rules.oracles) or any(each.name in ("", LEAST) for each in rules.quantities)
 
     @property
     def limits_weight(self) -> bool:
