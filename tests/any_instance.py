@@ -258,7 +258,7 @@ def _own_constraints(random: Random, instance: Instance) -> dict[str, Any]:
 
 
 def _classes(random: Random, instance: Instance) -> dict[str, Any]:
-    """Classes of some points, which may be wrong."""
+    """Classes of some points, which may be wrong, share clusters or be split."""
     n = instance.n_points
     n_classes = random.randint(1, instance.k)
     given = [random.choice([-1, random.randrange(n_classes)]) for _ in range(n)]
@@ -266,7 +266,7 @@ def _classes(random: Random, instance: Instance) -> dict[str, Any]:
     if random.random() < 0.3:
         weight = 10.0 ** random.uniform(-2.0, 2.0) * np.square(instance.points).max()
         classes = replace(classes, weight=float(weight) or 1.0)
-    return {"known_classes": classes}
+    return {"known_classes": replace(classes, may=random.choice([None, None, "share", "split"]))}
 
 
 def _sizes(random: Random, instance: Instance) -> dict[str, Any]:

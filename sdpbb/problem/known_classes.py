@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.textfile import first_of, is_missing_word, number_or_text, shown
 from sdpbb.runtime.archive import stored
+from sdpbb.runtime.reading import ClassesMay
 from sdpbb.runtime.values import is_missing
 
 # Classes that a message names.
@@ -29,12 +30,15 @@ class KnownClasses:
     names : what the user calls the classes
     argument : what messages call the classes as a whole
     weight : cost of each pair of rows that does otherwise, > 0; None: no pair may
+    may : "share": different classes may share a cluster; "split": rows of one class may be in
+        several clusters; None: neither
     """
 
     numbers: NDArray[np.intp]
     names: tuple[str, ...]
     argument: str = "known_classes"
     weight: float | None = None
+    may: ClassesMay | None = None
 
     @classmethod
     def of(cls, values: Any, n: int, argument: str = "known_classes") -> Self:
@@ -95,6 +99,8 @@ class KnownClasses:
 
         Hard ones link the rows of a class with its first row.
         """
+        if self.may == "split":
+            return np.empty((0, 2), np.intp)
         if self.weight is not None:
             return self._pairs(are_equal=True)
         rows = [np.flatnonzero(self.numbers == number) for number in range(len(self.names))]
@@ -105,9 +111,11 @@ class KnownClasses:
     def apart(self) -> NDArray[np.intp]:
         """Pairs (q, 2) of rows, i < j, that do not share a cluster, as their classes differ.
 
-        Hard ones are of the first rows of two classes.
+        Where classes are not split, hard ones are of the first rows of two classes.
         """
-        if self.weight is not None:
+        if self.may == "share":
+            return np.empty((0, 2), np.intp)
+        if self.weight is not None or self.may == "split":
             return self._pairs(are_equal=False)
         _, first = np.unique(self.numbers[self.numbers >= 0], return_index=True)
         i, j = np.triu_indices(len(first), 1)
@@ -129,7 +137,7 @@ class KnownClasses:
                 f"known_weight: {self.n_known} known classes are {n_pairs} soft pairs; expected at "
                 f"most {MOST_SOFT_PAIRS}, or classes without a weight"
             )
-        if self.weight is None and len(self.names) > k:
+        if self.weight is None and self.may != "share" and len(self.names) > k:
             raise InstanceError(
                 f"{self.argument} names {len(self.names)} classes "
                 f"({first_of(map(shown, self.names), SHOWN)}), but k = {k}; expected at least as "
@@ -137,17 +145,22 @@ class KnownClasses:
             )
 
     def names_of_clusters(self, labels: NDArray[np.intp], k: int) -> tuple[str, ...]:
-        """Return the class of most known rows of each cluster; "" where none is known.
+        """Return the class of each cluster, that of most of its rows; "" where none is known.
+
+        A cluster that classes may share has all that are in it, by falling numbers of rows.
 
         labels : (n,) 0..k-1
         """
-        counts = self._counts(labels, k)
-        return tuple(self.names[of.argmax()] if of.any() else "" for of in counts.T)
+        most = None if self.may == "share" else 1
+        falling = ((np.argsort(-of, kind="stable"), of) for of in self._counts(labels, k).T)
+        found = (numbers[: np.count_nonzero(of)][:most] for numbers, of in falling)
+        return tuple(", ".join(self.names[number] for number in numbers) for numbers in found)
 
     def contradicted(self, labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
         """Return the rows that are not where the others of their class are, ascending.
 
-        That is the cluster of most of them, if it has no more rows of another class.
+        That is the cluster of most of them, unless the class is split. Where classes do not share a
+        cluster, it is also a cluster with no more rows of another class.
 
         labels : (n,) 0..k-1
         """
@@ -155,8 +168,9 @@ class KnownClasses:
         if not len(rows):
             return rows
         classes, clusters = self.numbers[rows], labels[rows]
-        is_elsewhere = counts.argmax(axis=1)[classes] != clusters
-        return np.asarray(rows[is_elsewhere | (counts.argmax(axis=0)[clusters] != classes)])
+        is_elsewhere = (counts.argmax(axis=1)[classes] != clusters) & (self.may != "split")
+        is_other = (counts.argmax(axis=0)[clusters] != classes) & (self.may != "share")
+        return np.asarray(rows[is_elsewhere | is_other])
 
     def _counts(self, labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
         """Return the numbers (c, k) of rows of each of the c classes in each cluster."""
