@@ -64,8 +64,8 @@ class ExactConstrainedKMeans(
     ----------
     n_clusters : number of clusters
     min_size, max_size : limits on the number of points of every cluster, or None
-    sizes : the numbers of points of the clusters, or ranges (least, most), in any order; None where
-        they are not given
+    sizes : the numbers of points of the clusters, or ranges (least, most), in any order, or a
+        mapping of these by known class; None where they are not given
     min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
         its points, or None
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this

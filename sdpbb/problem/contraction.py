@@ -83,7 +83,7 @@ class Contraction:
 
     @cached_property
     def limited_amounts(self) -> tuple[Quantity, ...]:
-        """Points, units of weight and least amounts, if limited: every block has some."""
+        """Points, weights, sizes of classes and least amounts, if limited: every block has some."""
         return tuple(each for each in self.quantities if each.name)
 
     @property

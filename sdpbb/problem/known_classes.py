@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.kernel.sizes import StatedMeasure, as_range
 from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import ClassSizes
 from sdpbb.problem.textfile import first_of, is_missing_word, number_or_text, shown
 from sdpbb.runtime.archive import stored
 from sdpbb.runtime.reading import ClassesMay
@@ -128,6 +130,32 @@ class KnownClasses:
         i, j = np.triu_indices(len(rows), 1)
         chosen = (self.numbers[rows[i]] == self.numbers[rows[j]]) == are_equal
         return np.column_stack([rows[i[chosen]], rows[j[chosen]]])
+
+    @property
+    def certain_names(self) -> tuple[str, ...] | None:
+        """Names of classes that have a cluster each; None if they may do otherwise."""
+        return self.names if self.weight is None and self.may is None else None
+
+    def measures(self, sizes: ClassSizes) -> Iterator[StatedMeasure]:
+        """Yield statements that sizes of these classes amount to, besides those in any order.
+
+        Let the cluster of point i, one of k that are known to be apart, have a_i to b_i points.
+        Where i counts 1 + max a - a_i, and every other point 1, clusters measure max a at least.
+        Where i counts 1 + max b - b_i, they measure max b at most.
+
+        The first row of a class, which the others are linked with, stands for it.
+        """
+        range_of = dict(zip(sizes.names, map(as_range, sizes.sizes), strict=True))
+        ends = np.array([range_of[name] for name in self.names], np.int64)
+        least, most = ends.max(axis=0).tolist()
+        units = np.ones((2, len(self.numbers)), np.int64)
+        known, first = np.unique(self.numbers, return_index=True)
+        units[:, first[known >= 0]] += (ends.max(axis=0) - ends).T
+        if np.array_equal(*units):
+            yield StatedMeasure(least, most, units=units[0])
+            return
+        yield StatedMeasure(least, units=units[0])
+        yield StatedMeasure(most=most, units=units[1])
 
     def check(self, k: int) -> None:
         """Raise the InstanceError if there are too many classes for k clusters, or soft pairs."""

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.graph import distinct_edges
 
-POINTS, WEIGHT, LEAST = "points", "weight", "least amount"
-"""Names of the quantities that sizes and weights of clusters are, and of least amounts."""
+POINTS, WEIGHT, CLASSES, LEAST = "points", "weight", "sizes of classes", "least amount"
+"""Names of quantities: sizes and weights of clusters, sizes of known classes, least amounts."""
 
 NO_PAIRS = np.empty((0, 2), np.intp)
 
@@ -32,7 +32,8 @@ class Quantity:
     ----------
     linear : (m,) int64 >= 0
     limits : on what each of k clusters holds
-    name : POINTS, WEIGHT or LEAST, of which all points have some; "" for others: without a least
+    name : POINTS, WEIGHT, CLASSES or LEAST, of which all points have some; "" for others, which
+        have no least
     pairs : (q, 2) i < j; a repeated pair counts repeatedly
     """
 
