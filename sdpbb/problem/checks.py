@@ -385,7 +385,11 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
         return SoftPairs()
     if not isinstance(values, SoftPairs):
         is_list = isinstance(values, Iterable) and not isinstance(values, (np.ndarray, str))
-        triples = _float_array(list(values) if is_list else values, argument, expected)
+        values = list(values) if is_list else values
+        for position, triple in enumerate(values if is_list else ()):
+            if isinstance(triple, (list, tuple)) and len(triple) != 3:
+                raise InstanceError(f"{argument}[{position}]: {len(triple)} entries; {expected}")
+        triples = _float_array(values, argument, expected)
         if triples.shape == (0,):
             triples = np.empty((0, 3))
         if triples.ndim != 2 or triples.shape[1] != 3:

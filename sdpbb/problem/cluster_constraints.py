@@ -220,6 +220,8 @@ class SoftCannotLinks(BuiltInConstraint):
     limit: int
 
     def __post_init__(self) -> None:
+        if self.pairs is None:
+            raise InstanceError("SoftCannotLinks: pairs = None; expected pairs of row numbers")
         pairs = checked_pairs(self.pairs, None, "SoftCannotLinks: pairs")
         _set(self, "pairs", tuple(sorted(set(map(tuple, pairs.tolist())))))
         _set(self, "limit", _limit(self, self.limit, 0))
