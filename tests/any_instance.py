@@ -34,6 +34,7 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
+from sdpbb.problem.checks import ClassSizes
 from sdpbb.problem.known_classes import KnownClasses
 
 Points = NDArray[np.float64]
@@ -48,6 +49,7 @@ PARTS = (
     "own constraints",
     "weights",
     "sizes",
+    "class sizes",
     "weight limits",
     "soft pairs",
 )
@@ -90,6 +92,8 @@ def written(instance: Instance) -> str:
     stated = {name: x.tolist() for name, x in stated.items() if x is not None and len(x)}
     others = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "cluster_constraints")
     stated |= soft | {name: x for name in others if (x := getattr(instance, name))}
+    if isinstance(instance.sizes, ClassSizes):
+        stated["known_classes"] = instance.origin.known_classes.numbers.tolist()
     arguments = [f"{name}={value!r}" for name, value in stated.items()]
     return f"Instance({', '.join([repr(instance.points.tolist()), str(instance.k), *arguments])})"
 
@@ -258,7 +262,7 @@ def _own_constraints(random: Random, instance: Instance) -> dict[str, Any]:
 
 
 def _classes(random: Random, instance: Instance) -> dict[str, Any]:
-    """Classes of some points, which may be wrong."""
+    """Classes of some points, which may be wrong, share clusters or be split."""
     n = instance.n_points
     n_classes = random.randint(1, instance.k)
     given = [random.choice([-1, random.randrange(n_classes)]) for _ in range(n)]
@@ -266,7 +270,7 @@ def _classes(random: Random, instance: Instance) -> dict[str, Any]:
     if random.random() < 0.3:
         weight = 10.0 ** random.uniform(-2.0, 2.0) * np.square(instance.points).max()
         classes = replace(classes, weight=float(weight) or 1.0)
-    return {"known_classes": classes}
+    return {"known_classes": replace(classes, may=random.choice([None, None, "share", "split"]))}
 
 
 def _sizes(random: Random, instance: Instance) -> dict[str, Any]:
@@ -295,6 +299,18 @@ def _ranges_of_sizes(random: Random, n: int, k: int) -> list[tuple[int, int]]:
         (max(1, size - random.choice(width)), size + random.choice(width))
         for size in _listed_sizes(random, n, k)
     ]
+
+
+def _class_sizes(random: Random, instance: Instance) -> dict[str, Any]:
+    """Ranges of sizes of classes, if neither classes nor sizes are stated."""
+    n, k = instance.n_points, instance.k
+    stated = instance.origin.known_classes, instance.sizes, instance.min_size, instance.max_size
+    if stated != (None,) * 4:
+        return {}
+    classes = np.full(n, -1)
+    classes[random.sample(range(n), k)] = range(k)
+    sizes = dict(enumerate(_ranges_of_sizes(random, n, k)))
+    return {"sizes": sizes, "known_classes": classes}
 
 
 def _weight_limits(random: Random, instance: Instance) -> dict[str, Any]:
@@ -336,6 +352,7 @@ _CHANGES: dict[str, Callable[[Random, Instance], dict[str, Any]]] = {
     "constraints": _constraints,
     "own constraints": _own_constraints,
     "sizes": _sizes,
+    "class sizes": _class_sizes,
     "weight limits": _weight_limits,
     "soft pairs": _soft_pairs,
 }

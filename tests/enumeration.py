@@ -21,7 +21,7 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
-from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.checks import ClassSizes, SoftPairs, listed
 from tests.any_instance import drawn_instance
 
 
@@ -57,7 +57,15 @@ class Truth:
         keep = ~np.isnan(costs)
         if instance.sizes is not None:
             sizes = clusters.sum(axis=1)[which.reshape(sets.shape)]
-            keep &= are_in_ranges(sizes, instance.sizes)
+            keep &= are_in_ranges(sizes, listed(instance.sizes))
+        if isinstance(instance.sizes, ClassSizes):
+            classes = instance.origin.known_classes
+            for name, size in zip(instance.sizes.names, instance.sizes.sizes, strict=True):
+                row = classes.numbers.tolist().index(classes.names.index(name))
+                own = (labels == labels[:, [row]]).sum(axis=1)
+                keep &= are_in_ranges(own[:, None], [size])
+            first = [classes.numbers.tolist().index(c) for c in range(len(classes.names))]
+            keep &= np.array([len(set(row[first])) == len(first) for row in labels], bool)
         self.labels, self.costs = labels[keep], costs[keep]
         number = (allowed.cumsum() - 1)[which.reshape(sets.shape)[keep]]
         self._clusters = [[exact[c] for c in row] for row in number]

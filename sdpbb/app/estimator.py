@@ -35,6 +35,7 @@ from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.interruption import Interrupted
+from sdpbb.runtime.reading import ClassesMay
 from sdpbb.runtime.values import percent_up
 from sdpbb.search.events import ignore
 from sdpbb.search.result import Result, SolutionStatus, stopped_by
@@ -63,8 +64,8 @@ class ExactConstrainedKMeans(
     ----------
     n_clusters : number of clusters
     min_size, max_size : limits on the number of points of every cluster, or None
-    sizes : the numbers of points of the clusters, or ranges (least, most), in any order; None where
-        they are not given
+    sizes : the numbers of points of the clusters, or ranges (least, most), in any order, or a
+        mapping of these by known class; None where they are not given
     min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
         its points, or None
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
@@ -151,6 +152,7 @@ class ExactConstrainedKMeans(
         cluster_constraints: Iterable[ClusterConstraint] | None = None,
         known_classes: Any = None,
         known_weight: float | None = None,
+        classes_may: ClassesMay | None = None,
     ) -> ExactConstrainedKMeans:
         """Find the best clustering of the points, and prove it.
 
@@ -172,6 +174,8 @@ class ExactConstrainedKMeans(
             cross-validation each fold takes its own
         known_weight : what each pair of rows costs that does otherwise, > 0, as classes may be
             wrong; None: no pair may
+        classes_may : "share": different classes may share a cluster; "split": rows of one class
+            may be in several clusters; None: neither
 
         Raises
         ------
@@ -207,6 +211,7 @@ class ExactConstrainedKMeans(
             "weights": sample_weight,
             "known_classes": known_classes,
             "known_weight": known_weight,
+            "classes_may": classes_may,
             **{name: getattr(self, name) for name in OF_INSTANCE},
         }
         if self.absent_rows not in ("refuse", "drop"):

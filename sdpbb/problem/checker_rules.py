@@ -11,7 +11,13 @@ from sdpbb.checker.kernel.rules import Either, Limit, Rule
 from sdpbb.checker.kernel.sizes import LARGEST_SUM
 from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.checker.kernel.stated import StatedInstance, normalised, pairs_of
-from sdpbb.problem.cluster_constraints import BUILT_IN, AnyOf, ClusterConstraint, leaves
+from sdpbb.problem.cluster_constraints import (
+    BUILT_IN,
+    AnyOf,
+    ClusterConstraint,
+    has_least,
+    leaves,
+)
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.rules import Rules
 
@@ -49,10 +55,11 @@ def _sizes(instance: Instance) -> Iterator[Rule]:
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
     """Return the names of constraints that the checker cannot check.
 
-    Their code does not come with this package.
+    Their code does not come with this package, or they are not anti-monotone.
     """
     of_all = chain.from_iterable(map(leaves, constraints))
-    return list(dict.fromkeys(type(leaf).__name__ for leaf in of_all if type(leaf) not in BUILT_IN))
+    foreign = [each for each in of_all if type(each) not in BUILT_IN or has_least(each)]
+    return list(dict.fromkeys(type(each).__name__ for each in foreign))
 
 
 def _rules(

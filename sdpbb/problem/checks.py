@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.checker.kernel.sizes import Range, as_range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.geometry import is_sparse
+from sdpbb.problem.textfile import name_in_file, shown
 from sdpbb.runtime.archive import stored
 from sdpbb.runtime.declaration import as_integer, as_number
 
@@ -44,10 +45,27 @@ _NOT_NUMBERS = {
 }
 
 
-Sizes = tuple[int | Range, ...]
-"""Sizes of clusters, or ranges of these, in any order."""
+@stored
+@dataclass(frozen=True)
+class ClassSizes:
+    """Sizes of the clusters of known classes, or ranges of these, a class for each cluster.
 
-StatedSizes = Iterable[int | Range] | None
+    names : (k,) of the classes, in ascending order
+    sizes : (k,) of their clusters
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int | Range, ...]
+
+    def __str__(self) -> str:
+        pairs = zip(self.names, self.sizes, strict=True)
+        return " ".join(name_in_file(f"{name}={sizes_text((size,))}") for name, size in pairs)
+
+
+Sizes = tuple[int | Range, ...] | ClassSizes
+"""Sizes of clusters, or ranges of these, in any order or for known classes."""
+
+StatedSizes = Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None
 """Sizes as users give them; None where they give none."""
 
 
@@ -187,20 +205,33 @@ def number_of_clusters(k: Any, n: int) -> int:
     return number
 
 
-def checked_sizes(values: StatedSizes, n: int, k: int) -> Sizes | None:
+def listed(sizes: Sizes) -> tuple[int | Range, ...]:
+    """Return sizes in any order."""
+    return sizes.sizes if isinstance(sizes, ClassSizes) else sizes
+
+
+def checked_sizes(
+    values: StatedSizes, n: int, k: int, classes: tuple[str, ...] | None = None
+) -> Sizes | None:
     """Return the sizes of k clusters of n points, or ranges, ascending; or None.
+
+    classes : names of the known classes, of which a mapping states the sizes; None: no classes
 
     Raises
     ------
     InstanceError
-        If there are not k of them, or they cannot add up to n.
+        If there are not k of them, or they cannot add up to n, or are of other classes.
     """
     if values is None:
         return None
+    if isinstance(values, ClassSizes):
+        values = dict(zip(values.names, values.sizes, strict=True))
+    if isinstance(values, Mapping):
+        return _sizes_of_classes(values, n, k, classes)
     expected = (
         f"expected k = {k} integers >= 1 that add up to n = {n}, or ranges (least, most) that can"
     )
-    if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
+    if isinstance(values, str) or not isinstance(values, Iterable):
         raise InstanceError(f"sizes = {values!r}; {expected}")
     ranges = [_checked_range(each, f"sizes[{at}]", expected) for at, each in enumerate(values)]
     if len(ranges) != k:
@@ -210,6 +241,26 @@ def checked_sizes(values: StatedSizes, n: int, k: int) -> Sizes | None:
         sums = str(least) if least == most else f"{least} to {most}"
         raise InstanceError(f"sizes: they add up to {sums}; {expected}")
     return tuple(map(as_size, sorted(ranges)))
+
+
+def _sizes_of_classes(
+    stated: Mapping[Any, Any], n: int, k: int, classes: tuple[str, ...] | None
+) -> ClassSizes:
+    """Return the sizes of known classes, one of a cluster each, or raise an InstanceError."""
+    prefix = f"sizes: of classes {', '.join(shown(str(name)) for name in stated)}; expected"
+    if classes is None:
+        raise InstanceError(f"{prefix} known_classes, without known_weight and classes_may")
+    if set(map(str, stated)) != set(classes):
+        of_classes = ", ".join(map(shown, classes))
+        raise InstanceError(f"{prefix} a size for each of the known classes {of_classes}")
+    expected = "expected a size, or a range (least, most)"
+    ranges = sorted(
+        (str(name), _checked_range(size, f"sizes[{name!r}]", expected))
+        for name, size in stated.items()
+    )
+    names, ends = zip(*ranges, strict=True)
+    checked_sizes(ends, n, k)
+    return ClassSizes(names, tuple(map(as_size, ends)))
 
 
 def _checked_range(value: Any, argument: str, expected: str) -> Range:
@@ -222,7 +273,9 @@ def _checked_range(value: Any, argument: str, expected: str) -> Range:
 
 
 def sizes_text(sizes: Sizes) -> str:
-    """Return sizes as a line of a file has them: "10-20 30"."""
+    """Return sizes as a line of a file has them: "10-20 30", or "red=10-20 blue=30"."""
+    if isinstance(sizes, ClassSizes):
+        return str(sizes)
     ranges = map(as_range, sizes)
     return " ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges)
 
@@ -332,7 +385,11 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
         return SoftPairs()
     if not isinstance(values, SoftPairs):
         is_list = isinstance(values, Iterable) and not isinstance(values, (np.ndarray, str))
-        triples = _float_array(list(values) if is_list else values, argument, expected)
+        values = list(values) if is_list else values
+        for position, triple in enumerate(values if is_list else ()):
+            if isinstance(triple, (list, tuple)) and len(triple) != 3:
+                raise InstanceError(f"{argument}[{position}]: {len(triple)} entries; {expected}")
+        triples = _float_array(values, argument, expected)
         if triples.shape == (0,):
             triples = np.empty((0, 3))
         if triples.ndim != 2 or triples.shape[1] != 3:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,11 +70,14 @@ def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np
 
 
 class BuiltInConstraint(ClusterConstraint):
-    """Constraint of this package: a limit on a quantity, forbidden pairs, or both.
+    """Constraint of this package: limits on a quantity, forbidden pairs, or both.
 
-    It allows a cluster that is within the limit and holds none of the pairs. Subclasses are frozen
+    It allows a cluster that is within the limits and holds none of the pairs. Subclasses are frozen
     dataclasses of hashable values.
     """
+
+    is_anti_monotone: ClassVar[bool] = True
+    """Whether every part of an allowed cluster is allowed: False if the quantity has a least."""
 
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         quantity = _known_quantity(self, instance.n_points, instance.k)
@@ -95,8 +98,8 @@ class BuiltInConstraint(ClusterConstraint):
         return np.empty((0, 2), np.intp)
 
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
-        """Return the constraint itself, as it names no rows."""
-        return self
+        """Return the constraint itself, as it names no rows; None if parts may violate it."""
+        return self if self.is_anti_monotone else None
 
 
 @lru_cache(maxsize=64)
@@ -217,6 +220,8 @@ class SoftCannotLinks(BuiltInConstraint):
     limit: int
 
     def __post_init__(self) -> None:
+        if self.pairs is None:
+            raise InstanceError("SoftCannotLinks: pairs = None; expected pairs of row numbers")
         pairs = checked_pairs(self.pairs, None, "SoftCannotLinks: pairs")
         _set(self, "pairs", tuple(sorted(set(map(tuple, pairs.tolist())))))
         _set(self, "limit", _limit(self, self.limit, 0))
@@ -271,6 +276,11 @@ class AnyOf(ClusterConstraint):
         _set(self, "constraints", checked_constraints(self.constraints, "AnyOf: constraints"))
         if not self.constraints:
             raise InstanceError("AnyOf: constraints is empty; expected at least one")
+        if wrong := [type(leaf).__name__ for leaf in leaves(self) if has_least(leaf)]:
+            raise InstanceError(
+                f"AnyOf: {wrong[0]} is not anti-monotone; expected constraints that allow every "
+                "part of an allowed cluster"
+            )
 
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return any(is_allowed(each, instance, members) for each in self.constraints)
@@ -288,6 +298,11 @@ def leaves(constraint: ClusterConstraint) -> Iterator[ClusterConstraint]:
             yield from leaves(part)
     else:
         yield constraint
+
+
+def has_least(leaf: ClusterConstraint) -> bool:
+    """Return whether a part of a cluster may violate a constraint that is not composed."""
+    return isinstance(leaf, BuiltInConstraint) and not leaf.is_anti_monotone
 
 
 # Constraints that checkpoints can hold and certificates can state.

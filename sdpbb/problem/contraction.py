@@ -83,12 +83,12 @@ class Contraction:
 
     @cached_property
     def limited_amounts(self) -> tuple[Quantity, ...]:
-        """Points and units of weight, if limited: every block has some."""
+        """Points, weights, sizes of classes and least amounts, if limited: every block has some."""
         return tuple(each for each in self.quantities if each.name)
 
     @property
     def has_limits(self) -> bool:
-        """True if sizes or weights of clusters are limited."""
+        """True if sizes or weights of clusters are limited, or amounts have a least."""
         return bool(self.limited_amounts)
 
     @property
@@ -150,7 +150,7 @@ class Contraction:
     def keeps(self, labels: NDArray[np.intp]) -> bool:
         """Return whether every cluster of labels (m,) of the blocks is allowed.
 
-        Limits on sizes and weights also ask for exactly k clusters.
+        Limits on sizes, weights and least amounts also ask for exactly k clusters.
         """
         labels = np.asarray(labels)
         if not self.keeps_sizes(labels):
@@ -164,7 +164,7 @@ class Contraction:
         return all(self._keeps_constraints(self.instance, blocks) for blocks in clusters)
 
     def keeps_sizes(self, labels: NDArray[np.intp]) -> bool:
-        """Return whether the clusters of labels (m,) have allowed sizes and weights."""
+        """Return whether the clusters of labels (m,) have allowed sizes, weights and amounts."""
         return all(each.is_satisfied(labels) for each in self.limited_amounts)
 
     def _keeps_constraints(self, instance: Instance, blocks: NDArray[np.intp]) -> bool:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.checks import (
+    ClassSizes,
     Sizes,
     SoftPairs,
     StatedSizes,
@@ -26,6 +27,7 @@ from sdpbb.problem.checks import (
     checked_soft_pairs,
     checked_weights,
     frozen,
+    listed,
     number_of_clusters,
     sizes_text,
 )
@@ -37,7 +39,7 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.quantities import POINTS, WEIGHT, Quantity
+from sdpbb.problem.quantities import CLASSES, LEAST, POINTS, WEIGHT, Quantity
 from sdpbb.problem.rules import LIMITS, Rules, check_rows, is_built_in, within
 from sdpbb.problem.sources import Constructors, InstanceArguments
 from sdpbb.problem.textfile import first_of
@@ -90,7 +92,8 @@ class Instance(Constructors, Shown):
     min_size, max_size : integers >= 1, limits on the number of points of every cluster; None: no
         limit. A `MaximumSize` among the constraints on clusters becomes max_size
     sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order,
-        or ranges (least, most) of these; None where they are not given. Kept in ascending order
+        or ranges (least, most) of these; None where they are not given. Kept in ascending order.
+        A mapping states those of the clusters of known classes, one for each cluster
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
         `weights`, or on its number of points if these are None; None: no limit. They hold to
         within one part in 10^9, or the rounding of weights to whole units if that is more
@@ -187,7 +190,6 @@ class Instance(Constructors, Shown):
             check_rows(constraint, n, f"cluster_constraints[{position}]")
         others = tuple(each for each in constraints if type(each) is not MaximumSize)
         _set(self, "cluster_constraints", others)
-        _set(self, "sizes", checked_sizes(self.sizes, n, self.k))
         for argument in ("min_size", "max_size"):
             if (value := getattr(self, argument)) is not None:
                 _set(self, argument, checked_integer(value, argument, 1))
@@ -206,6 +208,9 @@ class Instance(Constructors, Shown):
                     in_row_order(known_classes, n, self.origin, "known_classes", partial=True), n
                 )
             )
+        classes = self.origin.known_classes
+        names = None if classes is None else classes.certain_names
+        _set(self, "sizes", checked_sizes(self.sizes, n, self.k, names))
 
     def _link(self, classes: KnownClasses) -> None:
         """Add the pairs, hard or soft, that known classes of rows amount to."""
@@ -268,26 +273,32 @@ class Instance(Constructors, Shown):
         A cluster of several components is divided between two of them: each part satisfies the
         constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
 
-        Least sizes and weights may forbid a part, unless a single point satisfies them.
+        Least sizes, weights and amounts may forbid a part, unless a single point satisfies them.
         Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
         own may depend on the k of the instance that it is given.
         """
         n = self.n_points
-        has_least = any(each.least > each.values(n).min() for _, each in self.stated_measures)
+        is_limited = any(each.least > each.values(n).min() for _, each in self.stated_measures)
+        if is_limited or any(each.name == LEAST for each in self.rules.quantities):
+            return False
         is_known = all(map(is_built_in, self.cluster_constraints))
-        return is_known and not has_least and self.sizes is None and not len(self.soft_must_link)
+        return is_known and self.sizes is None and not len(self.soft_must_link)
 
     @cached_property
     def rules(self) -> Rules:
         """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
         stated = Rules.of(self.cluster_constraints, self.points, self.k)
+        if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
+            # Each class has a cluster of its own, whichever pairs are stated.
+            apart = np.concatenate([stated.apart, self.origin.known_classes.apart])
+            stated = replace(stated, apart=apart)
         return replace(stated, quantities=(*self._limited(), *stated.quantities))
 
     @cached_property
     def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
         """Limits on sizes and weights as statements about measures, each after its argument.
 
-        Points that weigh 1 each are counted.
+        Points that weigh 1 each are counted. Sizes of known classes are further statements.
         """
         found: list[tuple[str, StatedMeasure]] = []
         if self.min_size is not None:
@@ -295,8 +306,10 @@ class Instance(Constructors, Shown):
         if self.max_size is not None:
             found.append(("max_size", StatedMeasure(most=min(self.max_size, LARGEST_SUM))))
         if self.sizes is not None:
-            ranges = tuple(sorted(map(as_range, self.sizes)))
+            ranges = tuple(sorted(map(as_range, listed(self.sizes))))
             found.append(("sizes", StatedMeasure(listed=ranges)))
+        if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
+            found += [("sizes", each) for each in self.origin.known_classes.measures(self.sizes)]
         if self.min_weight is None and self.max_weight is None:
             return found
         weights = WeightUnits.of(self.weights, self.n_points)
@@ -310,18 +323,22 @@ class Instance(Constructors, Shown):
         return found
 
     def _limited(self) -> Iterator[Quantity]:
-        """Yield the points and the weights of clusters, if they are limited."""
-        for name in (POINTS, WEIGHT):
-            of_points = name == POINTS
-            own = [one for _, one in self.stated_measures if (one.units is None) == of_points]
+        """Yield the points, weights and measures of classes of clusters, if they are limited."""
+        stated = self.stated_measures
+        in_units = [(argument, one) for argument, one in stated if one.units is not None]
+        for name, own in (
+            (POINTS, [one for _, one in stated if one.units is None]),
+            (WEIGHT, [one for argument, one in in_units if argument != "sizes"]),
+            *((CLASSES, [one]) for argument, one in in_units if argument == "sizes"),
+        ):
             if not own:
                 continue
             values, least = own[0].values(self.n_points), max(each.least for each in own)
             if least <= values.min():
                 least = 1  # every single point has enough
             most = min(each.most for each in own)
-            listed = next((each.listed for each in own if each.listed), None)
-            limits = SizeLimits.of(int(values.sum()), self.k, least, most, listed)
+            ranges = next((each.listed for each in own if each.listed), None)
+            limits = SizeLimits.of(int(values.sum()), self.k, least, most, ranges)
             if limits is not None:
                 yield Quantity(values, limits, name)
 
@@ -340,7 +357,7 @@ class Instance(Constructors, Shown):
 
         The list is empty if every clustering is within them.
         """
-        if not any(quantity.name for quantity in self.rules.quantities):
+        if all(quantity.name in ("", LEAST) for quantity in self.rules.quantities):
             return []
         most = self.max_size
         sizes = f"sizes {sizes_text(self.sizes).replace(' ', ', ')}" if self.sizes else ""
@@ -359,7 +376,7 @@ class Instance(Constructors, Shown):
         Limits are on sizes and on weights.
         """
         rules = self.rules
-        return bool(rules.oracles) or any(not quantity.name for quantity in rules.quantities)
+        return bool(rules.oracles) or any(each.name in ("", LEAST) for each in rules.quantities)
 
     @property
     def limits_weight(self) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.kernel.sizes import StatedMeasure, as_range
 from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import ClassSizes
 from sdpbb.problem.textfile import first_of, is_missing_word, number_or_text, shown
 from sdpbb.runtime.archive import stored
+from sdpbb.runtime.reading import ClassesMay
 from sdpbb.runtime.values import is_missing
 
 # Classes that a message names.
@@ -29,12 +32,15 @@ class KnownClasses:
     names : what the user calls the classes
     argument : what messages call the classes as a whole
     weight : cost of each pair of rows that does otherwise, > 0; None: no pair may
+    may : "share": different classes may share a cluster; "split": rows of one class may be in
+        several clusters; None: neither
     """
 
     numbers: NDArray[np.intp]
     names: tuple[str, ...]
     argument: str = "known_classes"
     weight: float | None = None
+    may: ClassesMay | None = None
 
     @classmethod
     def of(cls, values: Any, n: int, argument: str = "known_classes") -> Self:
@@ -95,6 +101,8 @@ class KnownClasses:
 
         Hard ones link the rows of a class with its first row.
         """
+        if self.may == "split":
+            return np.empty((0, 2), np.intp)
         if self.weight is not None:
             return self._pairs(are_equal=True)
         rows = [np.flatnonzero(self.numbers == number) for number in range(len(self.names))]
@@ -105,9 +113,11 @@ class KnownClasses:
     def apart(self) -> NDArray[np.intp]:
         """Pairs (q, 2) of rows, i < j, that do not share a cluster, as their classes differ.
 
-        Hard ones are of the first rows of two classes.
+        Where classes are not split, hard ones are of the first rows of two classes.
         """
-        if self.weight is not None:
+        if self.may == "share":
+            return np.empty((0, 2), np.intp)
+        if self.weight is not None or self.may == "split":
             return self._pairs(are_equal=False)
         _, first = np.unique(self.numbers[self.numbers >= 0], return_index=True)
         i, j = np.triu_indices(len(first), 1)
@@ -121,6 +131,32 @@ class KnownClasses:
         chosen = (self.numbers[rows[i]] == self.numbers[rows[j]]) == are_equal
         return np.column_stack([rows[i[chosen]], rows[j[chosen]]])
 
+    @property
+    def certain_names(self) -> tuple[str, ...] | None:
+        """Names of classes that have a cluster each; None if they may do otherwise."""
+        return self.names if self.weight is None and self.may is None else None
+
+    def measures(self, sizes: ClassSizes) -> Iterator[StatedMeasure]:
+        """Yield statements that sizes of these classes amount to, besides those in any order.
+
+        Let the cluster of point i, one of k that are known to be apart, have a_i to b_i points.
+        Where i counts 1 + max a - a_i, and every other point 1, clusters measure max a at least.
+        Where i counts 1 + max b - b_i, they measure max b at most.
+
+        The first row of a class, which the others are linked with, stands for it.
+        """
+        range_of = dict(zip(sizes.names, map(as_range, sizes.sizes), strict=True))
+        ends = np.array([range_of[name] for name in self.names], np.int64)
+        least, most = ends.max(axis=0).tolist()
+        units = np.ones((2, len(self.numbers)), np.int64)
+        known, first = np.unique(self.numbers, return_index=True)
+        units[:, first[known >= 0]] += (ends.max(axis=0) - ends).T
+        if np.array_equal(*units):
+            yield StatedMeasure(least, most, units=units[0])
+            return
+        yield StatedMeasure(least, units=units[0])
+        yield StatedMeasure(most=most, units=units[1])
+
     def check(self, k: int) -> None:
         """Raise the InstanceError if there are too many classes for k clusters, or soft pairs."""
         n_pairs = self.n_known * (self.n_known - 1) // 2
@@ -129,7 +165,7 @@ class KnownClasses:
                 f"known_weight: {self.n_known} known classes are {n_pairs} soft pairs; expected at "
                 f"most {MOST_SOFT_PAIRS}, or classes without a weight"
             )
-        if self.weight is None and len(self.names) > k:
+        if self.weight is None and self.may != "share" and len(self.names) > k:
             raise InstanceError(
                 f"{self.argument} names {len(self.names)} classes "
                 f"({first_of(map(shown, self.names), SHOWN)}), but k = {k}; expected at least as "
@@ -137,17 +173,22 @@ class KnownClasses:
             )
 
     def names_of_clusters(self, labels: NDArray[np.intp], k: int) -> tuple[str, ...]:
-        """Return the class of most known rows of each cluster; "" where none is known.
+        """Return the class of each cluster, that of most of its rows; "" where none is known.
+
+        A cluster that classes may share has all that are in it, by falling numbers of rows.
 
         labels : (n,) 0..k-1
         """
-        counts = self._counts(labels, k)
-        return tuple(self.names[of.argmax()] if of.any() else "" for of in counts.T)
+        most = None if self.may == "share" else 1
+        falling = ((np.argsort(-of, kind="stable"), of) for of in self._counts(labels, k).T)
+        found = (numbers[: np.count_nonzero(of)][:most] for numbers, of in falling)
+        return tuple(", ".join(self.names[number] for number in numbers) for numbers in found)
 
     def contradicted(self, labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
         """Return the rows that are not where the others of their class are, ascending.
 
-        That is the cluster of most of them, if it has no more rows of another class.
+        That is the cluster of most of them, unless the class is split. Where classes do not share a
+        cluster, it is also a cluster with no more rows of another class.
 
         labels : (n,) 0..k-1
         """
@@ -155,8 +196,9 @@ class KnownClasses:
         if not len(rows):
             return rows
         classes, clusters = self.numbers[rows], labels[rows]
-        is_elsewhere = counts.argmax(axis=1)[classes] != clusters
-        return np.asarray(rows[is_elsewhere | (counts.argmax(axis=0)[clusters] != classes)])
+        is_elsewhere = (counts.argmax(axis=1)[classes] != clusters) & (self.may != "split")
+        is_other = (counts.argmax(axis=0)[clusters] != classes) & (self.may != "share")
+        return np.asarray(rows[is_elsewhere | is_other])
 
     def _counts(self, labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
         """Return the numbers (c, k) of rows of each of the c classes in each cluster."""

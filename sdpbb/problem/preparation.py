@@ -135,11 +135,12 @@ def prepared(
         n = len(table.points)
         given = in_row_order(known_classes, n, table.origin, "known_classes", partial=True)
         table = replace(table, known_classes=given)
-    if reading.known_weight is not None:
-        if table.known_classes is None:
-            raise wrong("known_weight", reading.known_weight, "known classes with it")
-        classes = KnownClasses.of(table.known_classes, len(table.points))
-        table = replace(table, known_classes=replace(classes, weight=reading.known_weight))
+    for option, name in (("known_weight", "weight"), ("classes_may", "may")):
+        if (value := getattr(reading, option)) is not None:
+            if table.known_classes is None:
+                raise wrong(option, value, "known classes with it")
+            classes = KnownClasses.of(table.known_classes, len(table.points))
+            table = replace(table, known_classes=replace(classes, **{name: value}))
     if categories:
         return _with_categories(table, categories, reading)
     try:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.graph import distinct_edges
 
-POINTS, WEIGHT = "points", "weight"
-"""Names of the quantities that sizes and weights of clusters are."""
+POINTS, WEIGHT, CLASSES, LEAST = "points", "weight", "sizes of classes", "least amount"
+"""Names of quantities: sizes and weights of clusters, sizes of known classes, least amounts."""
 
 NO_PAIRS = np.empty((0, 2), np.intp)
 
@@ -32,7 +32,8 @@ class Quantity:
     ----------
     linear : (m,) int64 >= 0
     limits : on what each of k clusters holds
-    name : POINTS or WEIGHT, of which all points have some; "" for others, which have no least
+    name : POINTS, WEIGHT, CLASSES or LEAST, of which all points have some; "" for others, which
+        have no least
     pairs : (q, 2) i < j; a repeated pair counts repeatedly
     """
 
@@ -48,6 +49,19 @@ class Quantity:
         """Return a quantity of which each of k clusters holds `most` at most."""
         amounts = np.asarray(linear, np.int64)
         return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), pairs=pairs)
+
+    @classmethod
+    def at_least(cls, least: int, linear: ArrayLike, k: int) -> Quantity:
+        """Return a quantity that stands for `least` or more in each of k clusters.
+
+        Of n points each has 1 and 2 n times its amount, so that every point has some. A cluster
+        holds 2 n least + 1 of that if its amounts are `least` or more, else n + 1 less at least.
+        """
+        scale = 2 * np.size(linear)
+        amounts = 1 + scale * np.asarray(linear, np.int64)
+        total, least = int(amounts.sum()), scale * least + 1
+        most = max(total - (k - 1) * least, least)  # what the others leave
+        return cls(amounts, SizeLimits(total, k, least, most), LEAST)
 
     def over(self, block_of: NDArray[np.intp]) -> Quantity:
         """Return the quantity over blocks; block_of (n,) 0..m-1 are the blocks of points."""
@@ -82,11 +96,11 @@ class Quantity:
         return not self.limits.follow_from_most
 
     def allows_set(self, members: NDArray[np.intp]) -> bool:
-        """Return whether a part of a cluster may hold what a set of points (s,) does."""
+        """Return whether a cluster may hold what a set of points (s,) does."""
         held = int(self.linear[members].sum())
         if len(self.pairs):
             held += int(np.isin(self.pairs, members).all(axis=1).sum())
-        return held <= self.limits.most
+        return self.limits.least <= held <= self.limits.most
 
     def allows(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which sets (t, m) hold as much as a cluster may, (t,); pairs do not count."""

@@ -58,7 +58,7 @@ class Rules:
             else:
                 apart.append(constraint.forbidden_pairs(points))
                 quantity = constraint.quantity(len(points), k)
-                if quantity is not None and quantity.can_exceed():
+                if quantity is not None and (quantity.name or quantity.can_exceed()):
                     quantities.append(quantity)
         return cls(np.concatenate(apart), tuple(quantities), tuple(oracles))
 

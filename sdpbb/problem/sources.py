@@ -28,6 +28,7 @@ from sdpbb.problem.files.constraint_formats import read_constraints
 from sdpbb.problem.files.constraints import PAIRS, Constraints
 from sdpbb.problem.files.points import read_table
 from sdpbb.problem.frames import numbered
+from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file, reading_file
@@ -157,7 +158,9 @@ class Constructors:
                 with naming_file(constraints):
                     if of_several_k:
                         raise InstanceError(OF_ONE_K)
-                    checked_sizes(stated.sizes, len(points), k)
+                    given, n = table.known_classes, len(points)
+                    names = None if given is None else KnownClasses.of(given, n).certain_names
+                    checked_sizes(stated.sizes, n, k, names)
             limits = (stated.min_weight, stated.max_weight)
             if weights is None and limits != (None, None):
                 warn_caller(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.errors import InstanceError
 from sdpbb.problem import (
     InfeasibilityKind,
     Instance,
@@ -18,6 +19,7 @@ from sdpbb.problem import (
     Origin,
     SoftPairs,
 )
+from sdpbb.problem.checks import ClassSizes
 from sdpbb.problem.cluster_constraints import BuiltInConstraint
 from sdpbb.problem.files.constraints import PAIRS, line_of
 from sdpbb.problem.instance import check_instance
@@ -204,9 +206,13 @@ def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
     Raises
     ------
     InstanceError
-        If the instance is none.
+        If the instance is none, or has sizes of known classes.
     """
     check_instance(instance)
+    if isinstance(instance.sizes, ClassSizes):
+        raise InstanceError(
+            "sizes: of classes, which all their pairs define; prices take sizes in any order"
+        )
     catalogue = Catalogue(instance)
     statements = [catalogue.statement(number) for number in catalogue.stated_pairs]
     for kind in (StatementKind.SOFT_MUST_LINK, StatementKind.SOFT_CANNOT_LINK):

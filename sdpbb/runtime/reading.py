@@ -23,6 +23,9 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": 
 ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
 """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
 
+ClassesMay = Literal["share", "split"]
+"""What known classes may do: share a cluster, or be split over several."""
+
 OF_CONSTRAINTS = ("constraints_format", "one_based")
 """Options that are only of use where there are constraints."""
 
@@ -48,6 +51,7 @@ class TableArguments(TypedDict, total=False):
     metric: str
     known_classes: Any
     known_weight: float | None
+    classes_may: ClassesMay | None
     as_points: bool
 
 
@@ -162,6 +166,12 @@ class Reading(Parameters):
         gt=0,
         unit="a squared distance",
         reason="In the units of the sum of squares; the result names the rows that contradict it.",
+    )
+    classes_may: ClassesMay | None = parameter(
+        None,
+        "share: different known classes may be in one cluster; split: rows of one class may be in "
+        "several.",
+        unit="'share' or 'split'",
     )
     as_points: bool = parameter(
         False,

@@ -1,6 +1,9 @@
-"""Contract of rules on clusters: under any mixture of them, all agree with enumeration."""
+"""Contract of rules on clusters: under any mixture of them, all agree with enumeration.
 
-from dataclasses import replace
+A rule of one's own with a least amount is among them: one class, known to the whole engine.
+"""
+
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -9,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.problem import Infeasibility, Instance, contract
+from sdpbb.errors import InstanceError
+from sdpbb.problem import AllOf, AnyOf, Infeasibility, Instance, MaximumSize, contract
+from sdpbb.problem.cluster_constraints import BUILT_IN, BuiltInConstraint
 from sdpbb.problem.feasibility import find_feasible
+from sdpbb.problem.quantities import Quantity
+from sdpbb.runtime.archive import stored
 from tests.any_instance import drawn_instance, drawn_pairs
 from tests.enumeration import Truth, canonical, clusterings
 from tests.examples import examples
@@ -18,8 +25,37 @@ from tests.examples import examples
 PARTS = ("equal points", "pairs", "constraints", "own constraints", "weights", "sizes")
 
 
-def drawn(random: Random) -> Instance:
-    return drawn_instance(random, *PARTS, "weight limits", "soft pairs", k=(1, 5))
+@stored
+@dataclass(frozen=True)
+class MinimumOverlap(BuiltInConstraint):
+    """A cluster has at least `least` of some points."""
+
+    points: tuple[int, ...]
+    least: int
+
+    is_anti_monotone = False
+
+    def quantity(self, n: int, k: int) -> Quantity:
+        return Quantity.at_least(self.least, np.isin(np.arange(n), self.points), k)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def known():
+    BUILT_IN.append(MinimumOverlap)
+    yield
+    BUILT_IN.remove(MinimumOverlap)
+
+
+def drawn(random: Random, *parts: str) -> Instance:
+    """An instance, which may have a least amount besides all that others have."""
+    instance = drawn_instance(random, *PARTS, "weight limits", *parts, k=(1, 5))
+    if random.random() < 0.5:
+        return instance
+    n, k, least = instance.n_points, instance.k, random.choice([1, 1, 2])
+    count = min(n, max(1, random.randint(least * k - 1, least * k + 1)))
+    rule = MinimumOverlap(tuple(random.sample(range(n), count)), least)
+    own = random.choice([rule, AllOf([rule])])
+    return replace(instance, cluster_constraints=(own, *instance.cluster_constraints))
 
 
 RANDOMS = st.randoms(use_true_random=False)
@@ -28,7 +64,7 @@ RANDOMS = st.randoms(use_true_random=False)
 @examples(150)
 @given(RANDOMS)
 def test_the_blocks_of_a_node_have_all_clusterings_and_no_others(random):
-    instance = drawn(random)
+    instance = drawn(random, "soft pairs")
     more = [drawn_pairs(random, instance.n_points, random.choice([0, 2])) for _ in range(2)]
     decided = replace(
         instance,
@@ -65,7 +101,7 @@ def test_the_blocks_of_a_node_have_all_clusterings_and_no_others(random):
 @examples(15)
 @given(RANDOMS, st.sampled_from(["colgen", "hybrid"]))
 def test_the_optimum_is_that_of_enumeration(random, bounding):
-    instance = drawn(random)
+    instance = drawn(random, "soft pairs")
     truth = Truth(instance)
     result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding=bounding))
     if not truth.is_feasible:
@@ -74,3 +110,15 @@ def test_the_optimum_is_that_of_enumeration(random, bounding):
     assert result.status is sdpbb.SolutionStatus.OPTIMAL
     assert truth.has(result.labels)
     assert result.objective == pytest.approx(truth.optimum, rel=2e-5, abs=1e-9)
+
+
+def test_no_part_of_an_alternative_has_a_least_amount():
+    with pytest.raises(InstanceError, match=r"^AnyOf: MinimumOverlap is not anti-monotone"):
+        AnyOf([MaximumSize(3), AllOf([MinimumOverlap((0, 1), 1)])])
+
+
+def test_a_least_amount_has_no_certificate_and_no_order_of_k(tmp_path):
+    instance = Instance([[0.0], [1.0]], 1, cluster_constraints=[MinimumOverlap((0,), 1)])
+    with pytest.raises(sdpbb.ParameterError, match="MinimumOverlap"):
+        sdpbb.solve(instance, certificate=str(tmp_path / "least.cert"))
+    assert not instance.is_monotone

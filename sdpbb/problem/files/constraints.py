@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.sizes import Range, as_size
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import Sizes, SoftPairs, sizes_text
+from sdpbb.problem.checks import ClassSizes, Sizes, SoftPairs, sizes_text
 from sdpbb.problem.cluster_constraints import (
     BuiltInConstraint,
     ClusterConstraint,
@@ -205,9 +205,14 @@ def _size(fields: Sequence[str], rows: Rows) -> int:
 
 
 def _sizes(fields: Sequence[str], rows: Rows) -> Sizes:
-    if not fields:
+    parts = [field.rpartition("=") for field in fields]
+    ranges = sorted((name, _range(size)) for name, _, size in parts)
+    names, sizes = [name for name, _ in ranges], tuple(as_size(ends) for _, ends in ranges)
+    if fields and not any(equals for _, equals, _ in parts):
+        return sizes
+    if not fields or len(set(names)) < len(fields) or "" in names:
         raise ValueError
-    return tuple(map(as_size, sorted(map(_range, fields))))
+    return ClassSizes(tuple(names), sizes)
 
 
 def _on_clusters(made: type[BuiltInConstraint], fields: Sequence[str], rows: Rows) -> Any:
@@ -234,7 +239,9 @@ class Keyword(NamedTuple):
 
 _TWO = "two rows (names with blanks in quotes)"
 _SOFT = f"{_TWO} and a weight w >= 0 (1 if it is left out)"
-_SIZES = "the numbers of points of all clusters, integers n >= 1 or ranges"
+_SIZES = (
+    "the numbers of points of all clusters, integers n >= 1 or ranges, or c=n-n of known classes c"
+)
 _PAIRS_OF_ROWS = ("l i j i j ...", "an integer l >= 0 and pairs of rows")
 _DISTANCE = ("x", "a finite distance x >= 0", partial(_number, most=sys.float_info.max))
 _SIZE = ("n", "an integer n >= 1", _size)
@@ -279,7 +286,7 @@ def line_of(value: object, names: Iterable[object] = (), argument: str = _ON_CLU
     """
     for keyword, kind in KEYWORDS.items():
         if argument != _ON_CLUSTERS and kind.argument == argument:
-            is_list = isinstance(value, tuple)
+            is_list = isinstance(value, (tuple, ClassSizes))
             text = sizes_text(value) if is_list else str(value).removesuffix(".0")  # type: ignore[arg-type]
             return f"{keyword} {text}"
         if type(value) is CLUSTER_LINES.get(keyword):
