@@ -21,7 +21,6 @@ from sdpbb.questions.query_strategy import (
     standing_of,
 )
 from sdpbb.questions.suggest import suggest_queries
-from sdpbb.runtime.reading import Reading
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
 
@@ -226,9 +225,9 @@ def test_classes_are_asked_of_rows_that_have_none(seed):
     instance, classes = some_answers(seed, 12)
     known = np.full(len(classes), -1)
     # Classes that may be wrong leave their rows in blocks of their own.
-    reading = Reading(known_weight=1.0 if seed % 2 else None)
+    weight = 1.0 if seed % 2 else None
     for _ in range(len(classes) + 1):
-        stated = KnownClasses.of(known, len(known)).read_as(reading)
+        stated = replace(KnownClasses.of(known, len(known)), weight=weight)
         now = replace(instance, known_classes=stated)
         report = suggest_queries(now, 3, ask="classes")
         rows = report.rows
@@ -241,7 +240,7 @@ def test_classes_are_asked_of_rows_that_have_none(seed):
     else:
         raise AssertionError("rows are asked for ever")
     assert set(report.labels[known != -1].tolist()) == set(range(instance.k))
-    if reading.known_weight is None:
+    if weight is None:
         assert set(known.tolist()) >= set(range(instance.k))
 
 

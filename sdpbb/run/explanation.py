@@ -32,6 +32,8 @@ NODES = 20_000
 NODES_ON_CLUSTERS = 5_000
 # The same for the set that is reported in the end.
 FINAL_NODES = 200_000
+# Rows of an integer programme that takes some seconds to presolve.
+MANY_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -102,15 +104,19 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
 
     n_pairs = len(catalogue.must_link) + len(catalogue.cannot_link)
     kept, is_minimal = list(range(n_pairs)), True
-    is_feasible = verdict(kept, at_most(time_left, 0.5 * time_left()))
+    is_feasible = None
+    if catalogue.instance.k * len(catalogue.cannot_link) > MANY_ROWS:  # no integer programme first
+        is_feasible = verdict(kept, lambda: 0.0)
+        if is_feasible is None:
+            is_feasible = _is_mended(catalogue.restricted(kept), time_left) or None
+    if is_feasible is None:
+        is_feasible = verdict(kept)
     if proof is not None:
         named = _named(catalogue, proof)
         kept = named if verdict(named) is False else kept
     elif catalogue.on_clusters:
         kept = list(range(len(catalogue)))
         is_feasible = verdict(kept)
-    elif is_feasible is None:
-        is_feasible = _is_mended(instance, time_left) or None
     if proof is None:
         return Diagnosis(is_feasible)
     if kept[-1] >= len(catalogue.must_link):  # of must-links alone, all are needed

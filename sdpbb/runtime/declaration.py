@@ -231,7 +231,7 @@ class Declaration:
         ParameterError
             If it is outside of the domain.
         """
-        if value is None and self.is_optional:
+        if value is None and (self.is_optional or self.annotation is Any):
             return None
         found = (self._read(kind, value) for kind in self.kinds)
         plain = next((each for each in found if each is not None), None)
