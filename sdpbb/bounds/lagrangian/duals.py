@@ -128,3 +128,39 @@ def first_duals(
     sigma = 2.0 * cost / (max(1.0, effective_dimension(points, weights)) * len(centres))
     inside, elsewhere = clustering_prices(points, weights, labels, centres, sigma)
     return DualValues(np.maximum(np.minimum(inside, elsewhere), _LEAST * inside), sigma)
+
+
+def level_prices(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    centres: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return prices (m,) of points at which all clusters of a clustering have the same surplus.
+
+    The price of a point is its squared distance from its own centre and a surplus: level in each
+    cluster, and at most half the way to the squared distance from the next centre. All clusters
+    are worth the same more than they cost. Bounds by places rise faster from them than from
+    `first_duals`: gr666, k = 50, with 66 pairs takes 1.3 s instead of 32.
+
+    points, weights, labels, centres : (m, r), (m,) > 0, (m,), (k, r)
+    """
+    own, half = np.empty(len(points)), np.full(len(points), np.inf)
+    for label, centre in enumerate(centres):
+        squares, inside = ((points - centre) ** 2).sum(axis=1), labels == label
+        own[inside] = squares[inside]
+        half[~inside] = np.minimum(half[~inside], squares[~inside])
+    half = np.maximum((half - own) / 2.0, 0.0) if len(centres) > 1 else np.zeros(len(points))
+    total = float(np.bincount(labels, weights * half).min())
+    surplus = np.empty(len(half))
+    for label in range(len(centres)):
+        inside = labels == label
+        low, high = 0.0, float(half[inside].max())
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            if weights[inside] @ np.minimum(half[inside], middle) < total:
+                low = middle
+            else:
+                high = middle
+        surplus[inside] = np.minimum(half[inside], high)
+    return own + surplus

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound, scatter_bound
-from sdpbb.bounds.lagrangian.duals import first_duals, inherited_prices
+from sdpbb.bounds.lagrangian.duals import inherited_prices, level_prices
 from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
@@ -153,7 +153,7 @@ class PlaceRun(Attached):
         radii = np.sqrt(costs / np.bincount(labels, weights))
         if not radii.any():
             return None
-        prices, radius = first_duals(points, weights, labels).prices, radii[radii > 0.0].min()
+        prices, radius = level_prices(points, weights, labels, centres), radii[radii > 0.0].min()
         bound, cost = scatter_bound(contraction), float(costs.sum())
         run = cls(prices, centres, cost, float(radius), bound, labels=labels)
         return run.attach(contraction)
