@@ -112,7 +112,8 @@ INNER_KEYS = {
     ("solve infeasible", "conflict", "members", 0): "kind rows place argument position text",
     ("gap of violating labels", "violations", 0): "kind position points rows place constraint "
     "weight",
-    ("check", "groups"): "n_groups n_blocks k_at_least k_at_most",
+    ("check", "groups"): "n_groups n_blocks together apart stated_together stated_apart "
+    "k_at_least k_at_most",
     ("heuristic", "violations"): "must_link cannot_link soft_must_link soft_cannot_link "
     "soft_weight empty",
 }
