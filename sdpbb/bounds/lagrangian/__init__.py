@@ -14,7 +14,7 @@ clustering into k clusters costs at least sum p + k v (`duals.py`). All parts sa
   function over known places (`places/dual.py`);
 - *enumeration* (`enumeration.py`): at given prices, all clusters of a clustering below a cutoff,
   and the cheapest partition into k of them (`partitioning.py`), which ends the node;
-- *incumbents*: partitions;
+- *incumbents*: roundings of master programmes (`primal.py`), and partitions;
 - *evidence*: prices and v, which the checker proves by its own search; of an enumeration, prices,
   v and the multipliers of the partition;
 - *slices*: each part works on a stored state, and resumes from it to the last bit.

@@ -26,6 +26,7 @@ from sdpbb.bounds.lagrangian.duals import (
 from sdpbb.bounds.lagrangian.masters import MasterProgramme, MasterSolution, Phase
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
 from sdpbb.bounds.lagrangian.masters.simplex import Master
+from sdpbb.bounds.lagrangian.primal import round_to_clustering
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
@@ -106,6 +107,7 @@ class Generation(Attached):
     bound : the best so far, with its evidence. Where it is inf, that is for costs that are all 0
     under_way : unfinished exact pricing
     own : dual values of the last master programme
+    labels, cost : the cheapest clustering that master solutions were rounded to
     early : whether exact pricing before the end is worth another try
     is_finished : whether further steps change nothing: the master programme is solved, or no
         further progress is to be had
@@ -120,6 +122,8 @@ class Generation(Attached):
     bound: ProvenBound
     under_way: ExactPricing | None = None
     own: DualValues | None = None
+    labels: NDArray[np.intp] | None = None
+    cost: float = math.inf
     early: bool = True
     is_finished: bool = False
     least: float | None = None
@@ -180,6 +184,10 @@ class Generation(Attached):
         weights = self.x / (members @ self._contraction.weights)
         return members.T @ (weights[:, None] * members)
 
+    def clustering(self) -> NDArray[np.intp] | None:
+        """Return the cheapest clustering met: labels (m,) of exactly k clusters, if any."""
+        return self.labels
+
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Solve the restricted master programme and price, or continue exact pricing by a slice.
 
@@ -206,6 +214,8 @@ class Generation(Attached):
         self.support, self.x = master.columns.select(used), solution.x[used]
         self.own = own = DualValues(solution.prices, solution.sigma)
         for_cover = solution.phase is Phase.FEASIBILITY
+        if not for_cover and master.is_worth_rounding:
+            self._round()
         members = self._pricer.heuristic(own.prices, own.sigma, for_cover)
         found = Columns.of(self._contraction, members)
         grown = self._add(found, own)
@@ -213,6 +223,13 @@ class Generation(Attached):
             self.under_way = None if grown else _pricing_for_cover(own)
         else:
             self._conclude(own, found, grown, solution, cutoff)
+
+    def _round(self) -> None:
+        """Round the last master solution, and take the clustering if it is the cheapest so far."""
+        of = self._contraction
+        labels = round_to_clustering(of, self.support.members, self.x)
+        if labels is not None and of.keeps_sizes(labels) and of.cost(labels) < self.cost:
+            self.labels, self.cost = labels, of.cost(labels)
 
     def _conclude(
         self, own: DualValues, found: Columns, grown: bool, solution: MasterSolution, cutoff: float

@@ -191,7 +191,10 @@ class StagedRun(Attached):
         return self._begun[0].affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
-        return None if self.enumeration is None else self.enumeration.labels
+        labels = None if self.enumeration is None else self.enumeration.labels
+        other = None if self.columns is None else self.columns.clustering()
+        found = [each for each in (labels, other) if each is not None]
+        return min(found, key=self.contraction.cost, default=None)
 
     def fixings(self, cutoff: float) -> PairFixings:
         if self.relaxed is None or not self.relaxed.n_iterations:

@@ -1,4 +1,4 @@
-"""Columns: clusters, their costs and rules."""
+"""Columns: clusters, their costs and rules; clusterings that they are rounded to."""
 
 import pickle
 
@@ -14,10 +14,11 @@ from sdpbb.bounds.lagrangian.columns import (
     known_columns,
     merged,
 )
+from sdpbb.bounds.lagrangian.primal import round_to_clustering, split
 from sdpbb.problem import MaximumSize
 from tests.bounds.nodes import PAIRS, all_columns, contracted, nodes
+from tests.enumeration import canonical, clusterings, is_allowed
 from tests.enumeration import cluster_costs as true_costs
-from tests.enumeration import clusterings, is_allowed
 
 
 @given(nodes(*PAIRS, n=(2, 7)))
@@ -96,3 +97,55 @@ def test_what_is_known_may_violate_the_constraints():
     columns = known_columns(contraction, np.array([0, 0, 1, 1, 1, 1, 2]))
     assert columns.members.astype(int).tolist() == [[1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1]]
     assert len(known_columns(contraction, None)) == 0
+
+
+@given(nodes(*PAIRS, "constraints", "sizes", "weights"))
+def test_any_solution_is_rounded_to_a_clustering_that_keeps_the_constraints(node):
+    rng, contraction, columns = node.rng(), node.contraction, node.columns
+    drawn = rng.permutation(len(columns))[: int(rng.integers(1, 6))]
+    if not (len(drawn) and contraction.is_monotone):
+        return
+    labels = round_to_clustering(contraction, columns.members[drawn], rng.random(len(drawn)) + 0.01)
+    if labels is None:
+        assert len(contraction.cannot_link) or len(contraction.upper_limits) or contraction.oracles
+        return
+    members = labels == np.arange(contraction.k)[:, None]
+    assert members.any(axis=1).all()
+    assert members.sum() == contraction.n_blocks
+    assert allowed(contraction, members).all()
+
+
+LINE = {
+    "overlaps are removed, and few clusters split": (
+        3,
+        {},
+        ["111100", "001111"],
+        [1, 0, 0, 0, 2, 2],
+    ),
+    "a cover without overlaps stays": (2, {}, ["1100", "0011"], [0, 0, 1, 1]),
+    # Block 1 goes to the last of the two clusters: it must not join block 0.
+    "apart": (2, {"cannot_link": [(0, 1)]}, ["1010", "0001"], [0, 1, 0, 1]),
+    "crossed": (2, {"cannot_link": [(0, 1), (3, 4)]}, ["10001", "00110"], [0, 1, 1, 1, 0]),
+    "none fits": (3, {"cannot_link": [(0, 3), (1, 3), (2, 3)]}, ["1000", "0100", "0010"], None),
+}
+
+
+@pytest.mark.parametrize("name", LINE)
+def test_rounding_on_a_line(name):
+    k, pairs, rows, expected = LINE[name]
+    cover = np.array([[x == "1" for x in row] for row in rows])
+    contraction = contracted(np.arange(float(cover.shape[1]))[:, None], k, **pairs)
+    labels = round_to_clustering(contraction, cover, np.ones(len(rows)))
+    if expected is None:
+        assert labels is None
+    else:
+        assert canonical(labels).tolist() == canonical(np.array(expected)).tolist()
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0, 0, 0], [0, 1, 1, 0, 1]])
+def test_splitting_never_costs(labels):
+    contraction, before = contracted(np.arange(5.0)[:, None], 4), np.array(labels, np.intp)
+    after = split(contraction, before)
+    assert len(np.unique(after)) == 4
+    assert contraction.cost(after) < contraction.cost(before)
+    assert before.tolist() == labels

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import BoundProgress
-from sdpbb.bounds.lagrangian.columns import Columns
+from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
@@ -83,8 +83,10 @@ def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) 
     expected, best = master_value(contraction), optimum(contraction)
     scale = contraction.total
     assert step.bound.value <= best + 1e-12 * scale
+    labels = generation.clustering()
     if expected is None:
         assert step.bound.value == math.inf
+        assert labels is None
         return
     assert step.stalled
     # HiGHS has some 7 digits of prices, which are as large as the weights of soft pairs.
@@ -94,6 +96,11 @@ def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) 
     assert (generation.affinity() @ contraction.weights >= 1 - 1e-3).all()
     columns, duals = all_columns(contraction), generation.duals
     assert (columns.costs - columns.members @ duals.prices >= generation.least).all()
+    if labels is not None:
+        members = labels == np.arange(contraction.k)[:, None]
+        assert members.any(axis=1).all()
+        assert allowed(contraction, members).all()
+        assert contraction.cost(labels) >= best * (1 - 1e-12)
 
 
 @pytest.mark.long
@@ -159,6 +166,20 @@ def test_a_cutoff_below_the_masters_value_is_reached(node, scheme):
         begun(node.contraction, BruteForcePricer(node.contraction), scheme), 0.99 * value
     )
     assert 0.99 * value <= step.bound.value <= node.optimum
+
+
+def test_an_integral_master_gives_its_clustering():
+    found = 0
+    for seed in range(30):
+        node = drawn_node(seed, *PAIRS, n=(2, 7))
+        value = master_value(node.contraction)
+        if value is not None and value >= node.optimum - 1e-9:
+            generation = Generation.begin(node.contraction, BruteForcePricer(node.contraction))
+            finished(generation)
+            cost = node.contraction.cost(generation.clustering())
+            assert cost == pytest.approx(node.optimum, rel=1e-9, abs=1e-12)
+            found += 1
+    assert found > 10
 
 
 @pytest.mark.long

@@ -89,6 +89,11 @@ class MasterProgramme(Attached, ABC):
         """
 
     @property
+    def is_worth_rounding(self) -> bool:
+        """True if the last solution is near enough to an optimum for clusterings."""
+        return True
+
+    @property
     def is_final(self) -> bool:
         """True if the last solution is as precise as any will be."""
         return True

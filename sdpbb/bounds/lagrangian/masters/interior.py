@@ -267,8 +267,8 @@ _NOTHING = 1e-3
 _FIRST, _SHARE = 0.1, 0.1
 # The last tolerance.
 _LAST = 1e-8
-# Solutions to this tolerance are worth exact pricing.
-_PRECISE = 1e-4
+# Solutions to this tolerance tell clusters apart, and are worth exact pricing.
+_CLEAR, _PRECISE = 0.01, 1e-4
 # Where pricing finds nothing the tolerance falls by this factor.
 _TIGHTER = 0.1
 
@@ -308,6 +308,10 @@ class InteriorMaster(MasterProgramme):
         self._matrix = csc_array((self._m, 0))
         self._append(self.columns)
         return self
+
+    @property
+    def is_worth_rounding(self) -> bool:
+        return self.solved <= _CLEAR
 
     @property
     def is_final(self) -> bool:

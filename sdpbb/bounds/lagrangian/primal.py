@@ -1,0 +1,78 @@
+"""Clusterings from solutions of master programmes: rounding, and splitting into k clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.bounds.lagrangian.columns import Membership
+from sdpbb.problem import Contraction
+
+Labels = NDArray[np.intp]
+
+
+def round_to_clustering(
+    contraction: Contraction, members: Membership, x: NDArray[np.float64]
+) -> Labels | None:
+    """Round a solution of the master programme: return labels (m,), or None.
+
+    They have exactly k clusters and keep the constraints. The solution uses clusters (t, m) x (t,)
+    > 0 times each. None where the last blocks fit nowhere.
+
+    Up to k times the cluster with the largest x times the number of its points that are not yet
+    covered is taken, without the others. Blocks that remain go, one by one, where they add least.
+    A cover by k clusters with x = 1 comes back without its overlaps.
+    """
+    labels, left = np.full(contraction.n_blocks, -1, np.intp), contraction.weights.copy()
+    points = csr_array(members.astype(np.float64))
+    for cluster in range(contraction.k):
+        gains = x * (points @ left)
+        best = int(np.argmax(gains))
+        if not gains[best] > 0.0:
+            break
+        labels[members[best] & (labels < 0)] = cluster
+        left[members[best]] = 0.0
+    for block in np.argsort(-contraction.weights, kind="stable"):
+        if labels[block] < 0:
+            joined = _cheapest(contraction, labels, int(block))
+            if joined is None:
+                return None
+            labels[block] = joined
+    return split(contraction, labels)
+
+
+def split(contraction: Contraction, labels: Labels) -> Labels:
+    """Split clusters until there are k: the block farthest from its mean leaves its cluster.
+
+    That costs nothing, and any subset of a cluster is allowed.
+    """
+    labels = labels.copy()
+    e, c = contraction.weights, contraction.means
+    for new in range(int(labels.max()) + 1, contraction.k):
+        candidates = labels == np.arange(new)[:, None]
+        centre = (candidates @ (e[:, None] * c)) / (candidates @ e)[:, None]
+        gain = e * ((c - centre[labels]) ** 2).sum(axis=1)
+        gain[np.bincount(labels)[labels] == 1] = -1.0
+        labels[np.argmax(gain)] = new
+    return labels
+
+
+def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | None:
+    """Return the cluster whose cost the block increases least.
+
+    It is one of those that the block may join and, if there are fewer than k, a new one.
+    """
+    n_clusters = int(labels.max()) + 1
+    if n_clusters < contraction.k:
+        return n_clusters
+    e, c = contraction.weights, contraction.means
+    candidates = labels == np.arange(n_clusters)[:, None]
+    weight = candidates @ e
+    centre = (candidates @ (e[:, None] * c)) / weight[:, None]
+    added = weight / (weight + e[block]) * ((centre - c[block]) ** 2).sum(axis=1)
+    candidates[:, block] = True
+    for cluster in np.argsort(added, kind="stable"):
+        if contraction.allows(np.flatnonzero(candidates[cluster])):
+            return int(cluster)
+    return None
