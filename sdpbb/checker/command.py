@@ -235,8 +235,6 @@ def _constraint(fields: list[str], stated: StatedInstance) -> tuple[str, Any]:
     match fields:
         case [("ML" | "CL") as kind, i, j]:
             return kind, _pairs([i, j], n)
-        case [i, j, ("1" | "-1") as sign]:
-            return "ML" if sign == "1" else "CL", _pairs([i, j], n)
         case ["SML" | "SCL" as kind, i, j, *weights] if len(weights) <= 1:
             pair, weight = _pairs([i, j], n), float(weights[0] if weights else "1")
             if _checked(weight, 0.0, np.inf) == np.inf:
@@ -265,6 +263,8 @@ def _constraint(fields: list[str], stated: StatedInstance) -> tuple[str, Any]:
         case ["SOFTCL", most, _, *_]:
             pairs = np.unique(np.sort(_pairs(fields[2:], n), axis=1), axis=0)
             return "rule", _limit(most, np.zeros(n, np.int64), pairs)
+        case [i, j, ("1" | "-1") as sign]:  # last, as lines with a keyword may end so, too
+            return "ML" if sign == "1" else "CL", _pairs([i, j], n)
     raise ValueError
 
 

@@ -389,13 +389,15 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
         for position, triple in enumerate(values if is_list else ()):
             if isinstance(triple, (list, tuple)) and len(triple) != 3:
                 raise InstanceError(f"{argument}[{position}]: {len(triple)} entries; {expected}")
+            if isinstance(triple, (list, tuple)) and any(map(_is_bool, triple[:2])):
+                raise InstanceError(f"{argument}[{position}] = {triple!r}; {expected}")
         triples = _float_array(values, argument, expected)
         if triples.shape == (0,):
             triples = np.empty((0, 3))
         if triples.ndim != 2 or triples.shape[1] != 3:
             raise InstanceError(f"{argument}: {expected}, got shape {triples.shape}")
         rows: Any = triples[:, :2]
-        are_whole = bool((rows == np.rint(rows)).all())
+        are_whole = bool(((rows == np.rint(rows)) & (np.abs(rows) < 2.0**53)).all())
         values = SoftPairs(rows.astype(np.intp) if are_whole else rows, triples[:, 2])
     pairs = checked_pairs(values.pairs, n, argument)
     weight = _float_array(values.weights, argument, expected)
@@ -412,6 +414,10 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
             f"expected at most {LARGEST_WEIGHT:g}, or inf for a hard constraint"
         )
     return SoftPairs(pairs, frozen(weight))
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, (bool, np.bool_))
 
 
 def _are_integers(array: NDArray[Any]) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.sizes import SizeLimits
+from sdpbb.errors import BackendFailure
 from sdpbb.problem.colouring import decide, sparse_graph
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
@@ -235,7 +236,10 @@ def _integral_vertex(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSol
     seconds = time_left()
     limit = None if seconds == math.inf else max(0.01, seconds)
     objective = programme.objective / unit(programme.objective)
-    x = LinearModel(programme).minimise(objective, limit, lambda: time_left() <= 0.0).x
+    try:
+        x = LinearModel(programme).minimise(objective, limit, lambda: time_left() <= 0.0).x
+    except BackendFailure:  # of the linear relaxation alone: the integer programme follows
+        return None
     if x is None or np.abs(x - np.round(x)).max() > INTEGRAL:
         return None
     is_solution = programme.satisfied_by(np.round(x))

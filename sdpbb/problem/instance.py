@@ -31,7 +31,7 @@ from sdpbb.problem.checks import (
     number_of_clusters,
     sizes_text,
 )
-from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize, checked_constraints
+from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import in_row_order, is_frame
 from sdpbb.problem.geometry import is_sparse
@@ -40,7 +40,7 @@ from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.quantities import CLASSES, LEAST, POINTS, WEIGHT, Quantity
-from sdpbb.problem.rules import LIMITS, Rules, check_rows, is_built_in, within
+from sdpbb.problem.rules import LIMITS, Rules, check_rows, is_built_in, split_maxima, within
 from sdpbb.problem.sources import Constructors, InstanceArguments
 from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive import stored
@@ -188,12 +188,11 @@ class Instance(Constructors, Shown):
         constraints = checked_constraints(self.cluster_constraints, "cluster_constraints")
         for position, constraint in enumerate(constraints):
             check_rows(constraint, n, f"cluster_constraints[{position}]")
-        others = tuple(each for each in constraints if type(each) is not MaximumSize)
+        maxima, others = split_maxima(constraints)
         _set(self, "cluster_constraints", others)
         for argument in ("min_size", "max_size"):
             if (value := getattr(self, argument)) is not None:
                 _set(self, argument, checked_integer(value, argument, 1))
-        maxima = [each.limit for each in constraints if type(each) is MaximumSize]
         if maxima:
             _set(self, "max_size", min([*maxima, self.max_size or n]))
         for argument in ("min_weight", "max_weight"):

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.kernel.sizes import SizeLimits
+from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits
+from sdpbb.errors import InstanceError
 from sdpbb.problem.graph import distinct_edges
 
 POINTS, WEIGHT, CLASSES, LEAST = "points", "weight", "sizes of classes", "least amount"
@@ -56,8 +57,16 @@ class Quantity:
 
         Of n points each has 1 and 2 n times its amount, so that every point has some. A cluster
         holds 2 n least + 1 of that if its amounts are `least` or more, else n + 1 less at least.
+
+        Raises
+        ------
+        InstanceError
+            If sums of the amounts, times 2 n, are no exact numbers.
         """
         scale = 2 * np.size(linear)
+        total, largest = sum(map(int, np.asarray(linear).flat)), LARGEST_SUM // (scale + 1)
+        if total > largest:
+            raise InstanceError(f"amounts add up to {total}; expected at most {largest}")
         amounts = 1 + scale * np.asarray(linear, np.int64)
         total, least = int(amounts.sum()), scale * least + 1
         most = max(total - (k - 1) * least, least)  # what the others leave

@@ -14,6 +14,7 @@ from sdpbb.problem.cluster_constraints import (
     AllOf,
     BuiltInConstraint,
     ClusterConstraint,
+    MaximumSize,
     leaves,
 )
 from sdpbb.problem.quantities import Quantity
@@ -94,6 +95,22 @@ def conjuncts(constraints: Iterable[ClusterConstraint]) -> Iterator[ClusterConst
             yield from conjuncts(constraint.constraints)
         else:
             yield constraint
+
+
+def split_maxima(
+    constraints: Iterable[ClusterConstraint],
+) -> tuple[list[int], tuple[ClusterConstraint, ...]]:
+    """Return the limits of all `MaximumSize`, those inside AllOf included, and the other rules."""
+    maxima: list[int] = []
+    others: list[ClusterConstraint] = []
+    for constraint in constraints:
+        parts = list(conjuncts([constraint]))
+        own = [each.limit for each in parts if type(each) is MaximumSize]
+        rest = [each for each in parts if type(each) is not MaximumSize]
+        maxima += own
+        if rest:
+            others.append(AllOf(tuple(rest)) if own else constraint)
+    return maxima, tuple(others)
 
 
 def within(least: float | None, most: float | None, text: str) -> str:

@@ -99,8 +99,22 @@ def test_rules_say_what_the_constraints_do(instance):
 
 
 RULES = ["GAMMA 3.5", "DELTA 0.1", "MAXSIZE 4", "OVERLAP 2 3 4 5 4", "DIFFERENCE 3 7 8"]
-RULES += ["SOFTCL 1 4 5 6 5 5 4", f"OVERLAP {10**12} 3", "# nothing"]
-SOFT = ["SML 0 2", "SML 1 0 2  # twice", "SCL 3 2 0.5", "SCL 0 1 0", "SCL 1 2 inf"]
+RULES += [
+    "SOFTCL 1 4 5 6 5 5 4",
+    f"OVERLAP {10**12} 3",
+    "# nothing",
+    "OVERLAP 2 1",
+    "DIFFERENCE 6 1",
+]
+SOFT = [
+    "SML 0 2",
+    "SML 2 1",
+    "SCL 0 1",
+    "SML 1 0 2  # twice",
+    "SCL 3 2 0.5",
+    "SCL 0 1 0",
+    "SCL 1 2 inf",
+]
 
 
 @pytest.mark.parametrize("lines", [["ML 1 0", "CL 3 2", "CL 2 3", *RULES], ["ML 0 1", *SOFT]])

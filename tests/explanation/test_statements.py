@@ -118,7 +118,7 @@ def test_constraints_on_clusters_are_told_as_in_a_file():
         MaximumOverlap([0, 2], 1),
         MinimumDifference([], 1),
         SoftCannotLinks([(0, 1), (2, 3)], 1),
-        AllOf([MaximumSize(2)]),
+        AllOf([MaximumOverlap([1, 3], 1)]),
         MaximumDiameter(2.0),
         MinimumDifference(range(10), 1),
     ]
@@ -127,7 +127,7 @@ def test_constraints_on_clusters_are_told_as_in_a_file():
         ("cluster_constraints[0]", "OVERLAP 1 0 2"),
         ("cluster_constraints[1]", "DIFFERENCE 1"),
         ("cluster_constraints[2]", "SOFTCL 1 0 1 2 3"),
-        ("cluster_constraints[3]", "AllOf(constraints=(MaximumSize(limit=2),))"),
+        ("cluster_constraints[3]", "AllOf(constraints=(MaximumOverlap(points=(1, 3), limit=1),))"),
         ("cluster_constraints[5]", "DIFFERENCE 1 0 1 2 3 4 5 6 7 ..."),
         ("max_size", "MAXSIZE 3"),
     ]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from sdpbb import SolutionStatus, SolverParameters, solve
 from sdpbb.errors import InstanceError
 from sdpbb.problem import (
     AllOf,
@@ -185,3 +186,20 @@ def test_a_constraint_cannot_change_the_members_it_is_given():
     instance = Instance(np.arange(8.0).reshape(4, 2), 2, cluster_constraints=[Vandal()])
     with pytest.raises(ValueError, match="read-only"):
         contract(instance)
+
+
+def test_largest_sizes_inside_of_all_of_are_limits_on_sizes():
+    overlap = MaximumOverlap([0, 1], 1)
+    instance = line(2, AllOf([MaximumSize(5), AllOf([MaximumSize(4), overlap])]))
+    assert instance.max_size == 4
+    assert instance.cluster_constraints == (AllOf([overlap]),)
+    alone = line(2, AllOf([MaximumSize(4)]))
+    assert (alone.max_size, alone.cluster_constraints) == (4, ())
+    assert not alone.has_constraints_beyond_sizes
+
+
+def test_columns_have_clusterings_where_no_heuristic_knows_the_rules():
+    points = np.random.default_rng(0).normal(size=(40, 2))
+    instance = Instance(points, 8, cluster_constraints=[MaximumOverlap(range(20), 3)])
+    result = solve(instance, SolverParameters(node_limit=1))
+    assert result.status is SolutionStatus.OPTIMAL

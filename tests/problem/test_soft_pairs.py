@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, SoftPairs
 
 N = 6
@@ -74,3 +75,9 @@ def test_pairs_of_weight_0_are_none_and_of_infinite_weight_hard(kind):
     hard = {"must_link": made.must_link, "cannot_link": made.cannot_link}
     assert hard.pop(kind.removeprefix("soft_")).tolist() == [[2, 3]]
     assert all(not len(others) for others in hard.values())
+
+
+@pytest.mark.parametrize("triple", [(True, False, 2.0), (0, float(10**25), 1.0), (0, np.inf, 1.0)])
+def test_rows_that_are_no_row_numbers_are_refused(triple):
+    with pytest.raises(InstanceError, match=r"^soft_must_link"):
+        instance("soft_must_link", [triple])
