@@ -207,7 +207,7 @@ def _label_column(
     shown_names = first_of(map(shown, names), 10)
     if column is not None and names.count(column) != 1:
         raise InstanceError(
-            f"{path_name}: column = {shown(column)}: expected one of {shown_names}, each a name of "
+            f"{path_name}: column {shown(column)}: expected one of {shown_names}, each a name of "
             "one column"
         )
     others = {at: columns[at] for at in range(width) if names[at] != column}
