@@ -237,7 +237,10 @@ def test_runs_whose_workers_are_killed_prove_nothing_wrong(tmp_path_factory, tru
         told = json.loads((folder / "result.json").read_text())
         assert (status == 0) == (told["status"] == "optimal")
 
-    survives()
+    for _ in range(4):  # on a loaded machine a run may end before a worker is seen
+        survives()
+        if n_kills:
+            break
     assert n_kills
 
 
