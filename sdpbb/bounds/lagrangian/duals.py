@@ -145,12 +145,9 @@ def level_prices(
 
     points, weights, labels, centres : (m, r), (m,) > 0, (m,), (k, r)
     """
-    own, half = np.empty(len(points)), np.full(len(points), np.inf)
-    for label, centre in enumerate(centres):
-        squares, inside = ((points - centre) ** 2).sum(axis=1), labels == label
-        own[inside] = squares[inside]
-        half[~inside] = np.minimum(half[~inside], squares[~inside])
-    half = np.maximum((half - own) / 2.0, 0.0) if len(centres) > 1 else np.zeros(len(points))
+    # Clusters without a price: the squared distances from the own and the next centre.
+    own, next_one = clustering_prices(points, weights, labels, centres, 0.0)
+    half = np.maximum((next_one - own) / 2.0, 0.0) if len(centres) > 1 else np.zeros(len(points))
     total = float(np.bincount(labels, weights * half).min())
     surplus = np.empty(len(half))
     for label in range(len(centres)):
