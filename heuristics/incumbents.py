@@ -53,10 +53,10 @@ IDLE_STARTS = 2
 # Of the effort of the search over swaps of centres, what all starts together have before the best.
 BEFORE_THE_BEST = 0.4
 IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=0, swap_effort=0.02, local_search=False)
-# Relocations in coresets end when so many, one after the other, have saved less than that.
+# Relocations in coresets end after this number in a row that saved less.
 MOST_FAILURES = 3
-# Up to so many blocks to a cluster, swaps of centres pay where there are many blocks: a trial looks
-# at those of some dozen clusters.
+# Maximum blocks of a cluster for swaps of centres, if there are many blocks: a trial looks at the
+# blocks of some dozen clusters.
 LARGE_CLUSTERS = 1_000
 # Of the effort of the search over swaps of centres, what it has where there are many blocks.
 EFFORT_OF_LARGE = 0.1
@@ -264,7 +264,7 @@ class MultiStart:
         """Descend from the best clustering with centres put elsewhere, again and again.
 
         It is one centre, or where there are many blocks, as many as a search in a coreset moves.
-        Within limits, until so many in a row have saved next to nothing.
+        Within limits, until a number of them in a row have saved next to nothing.
         """
         contraction, most = descent.contraction, self.parameters.n_relocations
         patience = most
@@ -365,7 +365,7 @@ def _sums(labels: NDArray[np.integer], values: NDArray[np.float64], n: int) -> N
 
 
 def _choose(saved: NDArray[np.float64], more: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which regions (t,) to take from the second clustering: those that save most together.
+    """Return a mask (t,) of the regions of the second clustering that save most together.
 
     Together they have as many clusters in the one as in the other.
 

@@ -165,7 +165,7 @@ def test_no_exchange_of_many_blocks_improves_a_local_optimum(seed, limits, with_
 
 
 def check_state(contraction, clusters):
-    """Check that counts, weights, centres and lists are those of the labels."""
+    """Check that counts, weights, centres and lists belong to the labels."""
     expected = Clusters.of(contraction, clusters.labels, clusters.near.shape[1])
     assert np.array_equal(clusters.n_blocks, expected.n_blocks)
     assert clusters.weight == pytest.approx(expected.weight, rel=1e-12)

@@ -89,7 +89,7 @@ class InstanceOptions:
 
         quiet : no notes on what was taken for granted; warnings are told all the same
 
-        Errors are those of `points` and `instance`.
+        Errors are as from `points` and `instance`.
         """
         return self.instance(data, self.points(data, quiet), quiet)
 

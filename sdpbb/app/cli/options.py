@@ -372,7 +372,7 @@ class StudyOptions(StudyFile):
 
 
 def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:
-    """Return the parameters in a TOML file, and the names of those that it states itself.
+    """Return the parameters in a TOML file, and the names of the stated ones.
 
     Raises InstanceError if it cannot be read, or is wrong.
     """

@@ -168,7 +168,7 @@ def _divided(
     """Return the fields of a job, the options of reading, and the parameters of a run.
 
     values : by key
-    parameters : those that no key states
+    parameters : parameters that no key states
     """
     for key in values:
         if key.partition(".")[0] not in KEYS:
