@@ -247,7 +247,8 @@ def _sizes_of_classes(
     stated: Mapping[Any, Any], n: int, k: int, classes: tuple[str, ...] | None
 ) -> ClassSizes:
     """Return the sizes of known classes, one of a cluster each, or raise an InstanceError."""
-    prefix = f"sizes: of classes {', '.join(shown(str(name)) for name in stated)}; expected"
+    names = ", ".join(shown(str(name)) for name in stated) or "(none)"
+    prefix = f"sizes: of classes {names}; expected"
     if classes is None:
         raise InstanceError(f"{prefix} known_classes, without known_weight and classes_may")
     if set(map(str, stated)) != set(classes):
@@ -258,16 +259,16 @@ def _sizes_of_classes(
         (str(name), _checked_range(size, f"sizes[{name!r}]", expected))
         for name, size in stated.items()
     )
-    names, ends = zip(*ranges, strict=True)
+    of_sizes, ends = zip(*ranges, strict=True)
     checked_sizes(ends, n, k)
-    return ClassSizes(names, tuple(map(as_size, ends)))
+    return ClassSizes(of_sizes, tuple(map(as_size, ends)))
 
 
 def _checked_range(value: Any, argument: str, expected: str) -> Range:
     """Return the range that a size or two sizes state, or raise an InstanceError."""
     ends = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
-    found = [checked_integer(end, argument, 1) for end in ends]
-    if not 1 <= len(found) <= 2 or found[0] > found[-1]:
+    found = [number for end in ends if (number := as_integer(end)) is not None and number >= 1]
+    if not 1 <= len(ends) == len(found) <= 2 or found[0] > found[-1]:
         raise InstanceError(f"{argument} = {value!r}; {expected}")
     return found[0], found[-1]
 
@@ -310,12 +311,24 @@ def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
     try:
         is_masked, array = np.ma.is_masked(values), np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
+        raise InstanceError(
+            _uneven(values, argument, expected) or f"{argument}: {expected} ({_one_line(error)})"
+        ) from None
     if is_masked:
         raise InstanceError(f"{argument}: entries are masked; {expected}")
     if array.dtype.kind in _NOT_NUMBERS:
         raise InstanceError(f"{argument}: {_NOT_NUMBERS[array.dtype.kind]}; {expected}")
     return array
+
+
+def _uneven(values: Any, argument: str, expected: str) -> str | None:
+    """Return the message on the first row of another length than the rows before it, or None."""
+    rows = values if isinstance(values, (list, tuple)) else ()
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
+    other = next((at for at, length in enumerate(lengths) if length != lengths[0]), None)
+    if other is None:
+        return None
+    return f"{argument}[{other}] = {rows[other]!r:.60}: of another length; {expected}"
 
 
 def _float_array(values: ArrayLike, argument: str, expected: str) -> NDArray[np.float64]:

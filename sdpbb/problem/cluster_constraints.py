@@ -151,9 +151,9 @@ class _OnPoints(BuiltInConstraint):
 
     def __post_init__(self) -> None:
         name = f"{type(self).__name__}: points"
-        if not isinstance(self.points, Iterable):
+        if isinstance(self.points, str) or not isinstance(self.points, Iterable):
             raise InstanceError(f"{name} = {self.points!r}; expected row numbers")
-        rows = {checked_integer(value, name, 0) for value in self.points}
+        rows = {checked_integer(row, f"{name}[{at}]", 0) for at, row in enumerate(self.points)}
         _set(self, "points", tuple(sorted(rows)))
         _set(self, "limit", _limit(self, self.limit, 0))
 

@@ -27,7 +27,7 @@ class InfeasibilityKind(Enum):
     """The verdict of an integer programming solver in floating point, on 0-1 data."""
     BLOCK_NOT_ALLOWED = "a point, or points that must be together, that no cluster may hold"
     TOO_MUCH_FOR_K = "more points, or pairs that must be together, than k clusters may hold"
-    SIZES = "clusters of the requested sizes cannot hold the points"
+    SIZES = "k clusters within the limits cannot hold all points"
     EXHAUSTED = "no clustering satisfies the constraints on clusters"
     """The search has looked everywhere."""
 

@@ -146,6 +146,8 @@ def _run(
     **more: Any,
 ) -> Result:
     """Run (more: of a `Run`) until it ends, or the interrupt or the first Ctrl-C ends it."""
+    if not callable(observer):
+        raise wrong("observer", observer, "a function of one argument, an event")
     observers = [log, ProgressTable(), observer] if verbose else [log, observer]
     told = all_of(*observers)
     return interruptible(interrupt, lambda stop: Run(state, told, stop, **more).result())

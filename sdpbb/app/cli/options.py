@@ -36,6 +36,7 @@ METAVARS = {
 }
 """Placeholders for the values of options; N for others."""
 
+ARGUMENTS = Group.create_default_arguments()
 OPTIONS = Group("Options", sort_key=0)
 READING = Group("Reading the data", sort_key=1)
 LIMITS = Group("Limits", sort_key=2)

@@ -272,7 +272,13 @@ def verify(
     ],
     /,
     data: Annotated[
-        str, options.option("--data", metavar="DATA", help="The points, as for 'sdpbb solve'.")
+        str,
+        options.option(
+            "--data",
+            metavar="DATA",
+            help="The points, as for 'sdpbb solve'.",
+            group=options.ARGUMENTS,
+        ),
     ],
     *,
     inputs: InstanceOptions = InstanceOptions(),
@@ -303,7 +309,7 @@ def verify(
     ] = 1,
     exact: Annotated[
         bool,
-        options.option(
+        options.flag(
             help="Calculate with balls (python-flint) instead of rounded numbers, so that no "
             "analysis of rounding errors is relied on. Takes longer; proofs by prices are not for "
             "it."
