@@ -10,7 +10,7 @@ balanced  data sets of PC-SOS-SDP in clusters of equal sizes, without pairs and 
 hundreds  500 points of five blobs of 80 to 120, in clusters of 100 and of 90 to 110
 plane     points in the plane with limits that bind: blobs are unequal, clouds are not
 clouds    20,000 points of ten unequal blobs in the plane, at most 2,200 in each cluster
-page      groups of docs/how-to/balanced.md in clusters of n / k points, and of a tenth less to a
+page      groups of docs/how-to/sizes.md in clusters of n / k points, and of a tenth less to a
           tenth more; those of few columns by the semidefinite bound alone, too ("page sdp")
 large     20,000 points of ten blobs in five dimensions, at most 2,200 in each cluster
 
