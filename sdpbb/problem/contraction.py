@@ -84,7 +84,7 @@ class Contraction:
     @cached_property
     def limited_amounts(self) -> tuple[Quantity, ...]:
         """Points, weights, sizes of classes and least amounts, if limited: every block has some."""
-        return tuple(each for each in self.quantities if each.name)
+        return tuple(each for each in self.quantities if each.has_all_points)
 
     @property
     def has_limits(self) -> bool:

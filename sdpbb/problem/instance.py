@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
+from sdpbb.checker.kernel.sizes import SizeLimits, StatedMeasure
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.checks import (
-    ClassSizes,
     Sizes,
     SoftPairs,
     StatedSizes,
@@ -27,7 +26,6 @@ from sdpbb.problem.checks import (
     checked_soft_pairs,
     checked_weights,
     frozen,
-    listed,
     number_of_clusters,
     sizes_text,
 )
@@ -39,8 +37,16 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.quantities import CLASSES, LEAST, POINTS, WEIGHT, Quantity
-from sdpbb.problem.rules import LIMITS, Rules, check_rows, is_built_in, split_maxima, within
+from sdpbb.problem.quantities import LEAST, WEIGHT
+from sdpbb.problem.rules import (
+    LIMITS,
+    Rules,
+    check_rows,
+    is_built_in,
+    split_maxima,
+    stated_measures,
+    within,
+)
 from sdpbb.problem.sources import Constructors, InstanceArguments
 from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive import stored
@@ -284,62 +290,14 @@ class Instance(Constructors, Shown):
         return is_known and self.sizes is None and not len(self.soft_must_link)
 
     @cached_property
-    def rules(self) -> Rules:
-        """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
-        stated = Rules.of(self.cluster_constraints, self.points, self.k)
-        if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
-            # Each class has a cluster of its own, whichever pairs are stated.
-            apart = np.concatenate([stated.apart, self.origin.known_classes.apart])
-            stated = replace(stated, apart=apart)
-        return replace(stated, quantities=(*self._limited(), *stated.quantities))
+    def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
+        """Limits on sizes and weights as (argument, measure); sizes are sums of ones."""
+        return stated_measures(self)
 
     @cached_property
-    def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
-        """Limits on sizes and weights as statements about measures, each after its argument.
-
-        Points that weigh 1 each are counted. Sizes of known classes are further statements.
-        """
-        found: list[tuple[str, StatedMeasure]] = []
-        if self.min_size is not None:
-            found.append(("min_size", StatedMeasure(self.min_size)))
-        if self.max_size is not None:
-            found.append(("max_size", StatedMeasure(most=min(self.max_size, LARGEST_SUM))))
-        if self.sizes is not None:
-            ranges = tuple(sorted(map(as_range, listed(self.sizes))))
-            found.append(("sizes", StatedMeasure(listed=ranges)))
-        if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
-            found += [("sizes", each) for each in self.origin.known_classes.measures(self.sizes)]
-        if self.min_weight is None and self.max_weight is None:
-            return found
-        weights = WeightUnits.of(self.weights, self.n_points)
-        units = None if self.weights is None else weights.units
-        if self.min_weight is not None:
-            least = weights.least(self.min_weight)
-            found.append(("min_weight", StatedMeasure(least, units=units)))
-        if self.max_weight is not None:
-            most = weights.most(self.max_weight)
-            found.append(("max_weight", StatedMeasure(most=most, units=units)))
-        return found
-
-    def _limited(self) -> Iterator[Quantity]:
-        """Yield the points, weights and measures of classes of clusters, if they are limited."""
-        stated = self.stated_measures
-        in_units = [(argument, one) for argument, one in stated if one.units is not None]
-        for name, own in (
-            (POINTS, [one for _, one in stated if one.units is None]),
-            (WEIGHT, [one for argument, one in in_units if argument != "sizes"]),
-            *((CLASSES, [one]) for argument, one in in_units if argument == "sizes"),
-        ):
-            if not own:
-                continue
-            values, least = own[0].values(self.n_points), max(each.least for each in own)
-            if least <= values.min():
-                least = 1  # every single point has enough
-            most = min(each.most for each in own)
-            ranges = next((each.listed for each in own if each.listed), None)
-            limits = SizeLimits.of(int(values.sum()), self.k, least, most, ranges)
-            if limits is not None:
-                yield Quantity(values, limits, name)
+    def rules(self) -> Rules:
+        """Rules on clusters that follow from all constraints but must-links and cannot-links."""
+        return Rules.of_instance(self)
 
     @property
     def size_limits(self) -> SizeLimits | None:
@@ -347,8 +305,7 @@ class Instance(Constructors, Shown):
 
         Limits on weights are limits on sizes if all points weigh 1.
         """
-        quantities = self.rules.quantities
-        return next((each.limits for each in quantities if each.name == POINTS), None)
+        return self.rules.size_limits
 
     @property
     def stated_limits(self) -> list[str]:
@@ -356,7 +313,7 @@ class Instance(Constructors, Shown):
 
         The list is empty if every clustering is within them.
         """
-        if all(quantity.name in ("", LEAST) for quantity in self.rules.quantities):
+        if not any(quantity.is_size_or_weight for quantity in self.rules.quantities):
             return []
         most = self.max_size
         sizes = f"sizes {sizes_text(self.sizes).replace(' ', ', ')}" if self.sizes else ""
@@ -370,12 +327,8 @@ class Instance(Constructors, Shown):
 
     @property
     def has_constraints_beyond_sizes(self) -> bool:
-        """True if constraints on clusters say more than cannot-links and limits could.
-
-        Limits are on sizes and on weights.
-        """
-        rules = self.rules
-        return bool(rules.oracles) or any(each.name in ("", LEAST) for each in rules.quantities)
+        """True if constraints say more than pairs and limits on sizes and weights could."""
+        return self.rules.go_beyond_sizes
 
     @property
     def limits_weight(self) -> bool:

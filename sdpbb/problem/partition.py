@@ -136,7 +136,7 @@ class Partition:
 
     def keeps_sizes(self, instance: Instance) -> bool:
         """Return whether the clusters have sizes, and weights, as the instance limits them."""
-        limited = (each for each in instance.rules.quantities if each.name)
+        limited = (each for each in instance.rules.quantities if each.has_all_points)
         return all(each.is_satisfied(self.labels) for each in limited)
 
     def __str__(self) -> str:

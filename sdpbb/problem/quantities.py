@@ -33,7 +33,7 @@ class Quantity:
     ----------
     linear : (m,) int64 >= 0
     limits : on what each of k clusters holds
-    name : POINTS, WEIGHT, CLASSES or LEAST, of which all points have some; "" for others, which
+    name : POINTS, WEIGHT, CLASSES or LEAST, of which every point has some; "" for others, which
         have no least
     pairs : (q, 2) i < j; a repeated pair counts repeatedly
     """
@@ -88,6 +88,16 @@ class Quantity:
         m = len(self.linear)
         counted = ~np.isin(self.pairs @ [m, 1], cannot_link @ [m, 1])
         return int(self.linear.sum()) + int(counted.sum()) > self.limits.most
+
+    @property
+    def has_all_points(self) -> bool:
+        """True if every point has some of the quantity."""
+        return self.name != ""
+
+    @property
+    def is_size_or_weight(self) -> bool:
+        """True for points and weights of clusters, and for sizes of known classes."""
+        return self.name in (POINTS, WEIGHT, CLASSES)
 
     @property
     def bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

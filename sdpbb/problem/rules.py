@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
 from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import ClassSizes, listed
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -17,16 +20,10 @@ from sdpbb.problem.cluster_constraints import (
     MaximumSize,
     leaves,
 )
-from sdpbb.problem.quantities import Quantity
+from sdpbb.problem.quantities import CLASSES, POINTS, WEIGHT, Quantity
 
-LIMITS = {
-    "min_size": "MINSIZE",
-    "max_size": "MAXSIZE",
-    "sizes": "SIZES",
-    "min_weight": "MINWEIGHT",
-    "max_weight": "MAXWEIGHT",
-}
-"""Limits on clusters: the argument of an `Instance` for each, and the keyword of a file."""
+LIMITS = ("min_size", "max_size", "sizes", "min_weight", "max_weight")
+"""Arguments of an `Instance` that limit the sizes and the weights of clusters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +36,24 @@ class Rules:
     Attributes
     ----------
     apart : (q, 2) pairs of points
-    quantities : with limits that not every set of points satisfies
+    quantities : with limits that some set of points violates; sizes and weights come first
     oracles : constraints without such a form, which are asked about each cluster
     """
 
     apart: NDArray[np.intp]
     quantities: tuple[Quantity, ...]
     oracles: tuple[ClusterConstraint, ...]
+
+    @classmethod
+    def of_instance(cls, instance: Any) -> Rules:
+        """Return the rules of an `Instance`, but for its must-links and cannot-links."""
+        stated = cls.of(instance.cluster_constraints, instance.points, instance.k)
+        apart, n = [stated.apart], instance.n_points
+        if isinstance(instance.sizes, ClassSizes) and instance.origin.known_classes is not None:
+            # Each class has its own cluster, even if no pairs say so.
+            apart.append(instance.origin.known_classes.apart)
+        limited = limited_quantities(instance.stated_measures, n, instance.k)
+        return cls(np.concatenate(apart), (*limited, *stated.quantities), stated.oracles)
 
     @classmethod
     def of(
@@ -59,7 +67,7 @@ class Rules:
             else:
                 apart.append(constraint.forbidden_pairs(points))
                 quantity = constraint.quantity(len(points), k)
-                if quantity is not None and (quantity.name or quantity.can_exceed()):
+                if quantity is not None and (quantity.has_all_points or quantity.can_exceed()):
                     quantities.append(quantity)
         return cls(np.concatenate(apart), tuple(quantities), tuple(oracles))
 
@@ -67,6 +75,70 @@ class Rules:
     def go_beyond_pairs(self) -> bool:
         """True if the rules say more than cannot-links could."""
         return bool(self.quantities or self.oracles)
+
+    @property
+    def go_beyond_sizes(self) -> bool:
+        """True if the rules say more than cannot-links and limits on sizes and weights could."""
+        return bool(self.oracles) or not all(each.is_size_or_weight for each in self.quantities)
+
+    @property
+    def size_limits(self) -> SizeLimits | None:
+        """Limits on the numbers of points of clusters; None: no limits."""
+        return next((each.limits for each in self.quantities if each.name == POINTS), None)
+
+
+def stated_measures(instance: Any) -> list[tuple[str, StatedMeasure]]:
+    """Return the limits on sizes and weights of an `Instance`, as (argument, measure).
+
+    Sizes are sums of ones. Sizes of known classes are further measures.
+    """
+    found: list[tuple[str, StatedMeasure]] = []
+    if instance.min_size is not None:
+        found.append(("min_size", StatedMeasure(instance.min_size)))
+    if instance.max_size is not None:
+        found.append(("max_size", StatedMeasure(most=min(instance.max_size, LARGEST_SUM))))
+    if instance.sizes is not None:
+        ranges = tuple(sorted(map(as_range, listed(instance.sizes))))
+        found.append(("sizes", StatedMeasure(listed=ranges)))
+    classes = instance.origin.known_classes
+    if isinstance(instance.sizes, ClassSizes) and classes is not None:
+        found += [("sizes", each) for each in classes.measures(instance.sizes)]
+    if instance.min_weight is None and instance.max_weight is None:
+        return found
+    weights = WeightUnits.of(instance.weights, instance.n_points)
+    units = None if instance.weights is None else weights.units
+    if instance.min_weight is not None:
+        least = weights.least(instance.min_weight)
+        found.append(("min_weight", StatedMeasure(least, units=units)))
+    if instance.max_weight is not None:
+        most = weights.most(instance.max_weight)
+        found.append(("max_weight", StatedMeasure(most=most, units=units)))
+    return found
+
+
+def limited_quantities(
+    measures: Sequence[tuple[str, StatedMeasure]], n: int, k: int
+) -> Iterator[Quantity]:
+    """Yield the limited quantities of k clusters of n points: points, weights, sizes of classes.
+
+    measures : as `stated_measures` returns them
+    """
+    in_units = [(argument, one) for argument, one in measures if one.units is not None]
+    for name, own in (
+        (POINTS, [one for _, one in measures if one.units is None]),
+        (WEIGHT, [one for argument, one in in_units if argument != "sizes"]),
+        *((CLASSES, [one]) for argument, one in in_units if argument == "sizes"),
+    ):
+        if not own:
+            continue
+        values, least = own[0].values(n), max(each.least for each in own)
+        if least <= values.min():
+            least = 1  # every single point has enough
+        most = min(each.most for each in own)
+        ranges = next((each.listed for each in own if each.listed), None)
+        limits = SizeLimits.of(int(values.sum()), k, least, most, ranges)
+        if limits is not None:
+            yield Quantity(values, limits, name)
 
 
 def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
