@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.errors import BackendFailure
 from sdpbb.problem.colouring import decide, sparse_graph
 from sdpbb.problem.contraction import Contraction
@@ -59,9 +58,7 @@ INTEGRAL = 1e-6
 HALF, WORK = 20, 2**23
 _SEARCH, _AT_ONCE = 256, 2**14
 
-# Of each block by some measure, and the limits on clusters by it.
-Measure = tuple[NDArray[np.integer], SizeLimits]
-# Of a cluster, the least and the most by each measure.
+# The least and the most that a cluster has of each quantity.
 Bounds = tuple[tuple[int, int], ...]
 
 
@@ -219,9 +216,8 @@ def packed_in_units(
     OutOfTime
         If the time is over before.
     """
-    measures = [(each.linear, each.limits) for each in contraction.limited_amounts]
     at_step = partial(check_time, time_left)
-    return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
+    return ClusterPacking(contraction.limited_amounts, contraction.adjacency, at_step).labels()
 
 
 def _is_fine(quantity: Quantity) -> bool:
@@ -338,28 +334,28 @@ class UndecidedPacking(Exception):
 class ClusterPacking:
     """Depth-first search for a packing in whole numbers, a cluster at each depth.
 
-    Each cluster in turn takes the largest block that remains, with a set of others. These are found
-    by their sums of one measure: the blocks are dealt out to two halves, and each subset of one is
-    met by the subsets of the other, sorted by their sums, that make up what is missing. So narrow
-    limits are met without a look at all sets: of 40 blocks, a million subsets of either half.
+    Each cluster in turn receives the largest remaining block and a set of others. These sets are
+    found by their sums of one quantity. The other blocks are divided into two halves; each subset
+    of one half is matched with subsets of the other, sorted by their sums, that make up the rest.
+    So narrow limits are met without enumerating all sets: for 40 blocks, a million subsets of
+    either half.
 
-    measures : one or more, whole numbers (m,) >= 1 of the blocks and the limits on their sums
+    quantities : one or more; every block has some of each
     adjacency : (m, m) symmetric, the cannot-links
     at_step : called between steps; what it raises ends the search
     """
 
     def __init__(
         self,
-        measures: Sequence[Measure],
+        quantities: Sequence[Quantity],
         adjacency: NDArray[np.bool_],
-        work: int = WORK,
         at_step: Callable[[], None] = lambda: None,
     ) -> None:
-        self._values = np.array([of_block for of_block, _ in measures], np.int64)
-        self._bounds = tuple(zip(*(limits.bounds() for _, limits in measures), strict=True))
+        self._values = np.array([each.linear for each in quantities], np.int64)
+        self._bounds = tuple(zip(*(each.limits.bounds() for each in quantities), strict=True))
         self._adjacency = adjacency
-        self._work, self._at_step = work, at_step
-        # Sets are looked for by the measure that tells most of them apart.
+        self._work, self._at_step = WORK, at_step
+        # The quantity with the largest sum distinguishes most sets.
         self._finest = int(self._values.sum(axis=1).argmax())
 
     def labels(self) -> NDArray[np.intp] | None:
