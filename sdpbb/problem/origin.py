@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from sdpbb.runtime.files import shown_path
 
 DOMINANT, LEAST_ROWS = 0.99, 5
 """Minimum share of the variance of a dominating column, and minimum rows for a note on it."""
+
+DISTANCE_OF = {"must_link": "min_separation", "cannot_link": "max_diameter"}
+"""The distance (DELTA, GAMMA) that a file may state instead of pairs of a list."""
 
 
 @stored
@@ -88,31 +91,16 @@ def place_in_file(line: int, key: str) -> str:
 @stored
 @dataclass(frozen=True, eq=False)
 class PairLines:
-    """Source locations of pairs.
+    """Places of pairs in a file of constraints.
 
-    pairs : (p, 2) row numbers i < j from 0; where several places state a pair, the first one is
-        meant
-    lines : (p,) of their file, from 1; with a key, positions in its list, from 0
-    n_stated : number of the first pairs that are stated one by one; a distance
-        (GAMMA, DELTA) amounts to the others, which have its line
+    pairs : (p, 2) int32 row numbers i < j from 0. If several places state a pair, the first counts
+    lines : (p,) int32 lines of the file, from 1; with a key, positions in its list, from 0
     key : of the list of pairs in a file, such as "ml"; "" for a file of lines
     """
 
-    pairs: NDArray[np.integer] = field(default_factory=lambda: np.empty((0, 2), np.intp))
-    lines: NDArray[np.integer] = field(default_factory=lambda: np.empty(0, np.intp))
-    n_stated: int = 0
+    pairs: NDArray[np.integer] = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    lines: NDArray[np.integer] = field(default_factory=lambda: np.empty(0, np.int32))
     key: str = ""
-
-    def with_derived(self, pairs: NDArray[np.intp], line: int) -> Self:
-        """Return the places with pairs that the distance in a line amounts to, at the end.
-
-        There may be millions, and 32 bits hold every row number and line.
-        """
-        lines = np.concatenate(
-            [self.lines, np.full(len(pairs), line)], dtype=np.int32, casting="same_kind"
-        )
-        both = np.concatenate([self.pairs, pairs], dtype=np.int32, casting="same_kind")
-        return replace(self, pairs=both, lines=lines)
 
     def place_of(self, i: int, j: int) -> str:
         """Return the place in the file that states the pair; "" if none does.
@@ -170,8 +158,7 @@ class Origin:
     row_names : (n,) what the user calls the rows, such as the index of a data frame; None where
         they are numbered
     constraints_path : the file of constraints; "" for none
-    must_link, cannot_link : the places in it that state them, also if distances (GAMMA, DELTA)
-        amount to them
+    must_link, cannot_link : the places in it that state pairs one by one
     data_path : the file of points; "" for none
     feature_names : (d,) what the user calls the columns; () where they have no names
     index_name : what the user calls the column that names the rows; "" for none
@@ -187,6 +174,8 @@ class Origin:
     separator : of the fields of the file of points, a comma for a workbook; "" for other files
     encoding : of the file of points, as Python calls it
     preparation : steps from the data to the points that are clustered, and notes on them
+    min_separation, max_diameter : the places of distances (DELTA, GAMMA), once for each pair that
+        the distance must-links or cannot-links
     """
 
     first_row: int = 0
@@ -208,6 +197,8 @@ class Origin:
     encoding: str = "utf-8"
     preparation: tuple[str, ...] = ()
     frame_index: InitVar[Any] = None
+    min_separation: PairLines = field(default_factory=PairLines)
+    max_diameter: PairLines = field(default_factory=PairLines)
 
     def __post_init__(self, frame_index: Any) -> None:
         object.__setattr__(self, "frame_index", frame_index)  # for `replace`
@@ -273,7 +264,8 @@ class Origin:
 
         kind : "must_link", "cannot_link", "soft_must_link" or "soft_cannot_link"
         """
-        for name in (kind, f"soft_{kind}"):  # of a weight inf, a soft one is hard
+        # A soft pair of weight inf is hard.
+        for name in (kind, DISTANCE_OF.get(kind, ""), f"soft_{kind}"):
             stated: PairLines | None = getattr(self, name, None)
             if stated is not None and (place := stated.place_of(i, j)):
                 return f"{shown_path(self.constraints_path)}{place}"

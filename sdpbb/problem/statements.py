@@ -23,6 +23,7 @@ from sdpbb.problem.checks import ClassSizes
 from sdpbb.problem.cluster_constraints import BuiltInConstraint
 from sdpbb.problem.files.constraints import PAIRS, line_of
 from sdpbb.problem.instance import check_instance
+from sdpbb.problem.origin import DISTANCE_OF, PairLines
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.runtime.files import shown_path
@@ -176,16 +177,16 @@ class Catalogue:
             text = _text(argument, value, origin)
             return _statement(instance, StatementKind.ON_CLUSTERS, argument, position, text)
         argument, position, pairs = "must_link", number, self.must_link
-        kind, of_distance = StatementKind.MUST_LINK, StatementKind.MINIMUM_SEPARATION
+        kind, of_a_distance = StatementKind.MUST_LINK, StatementKind.MINIMUM_SEPARATION
         if number >= p:
             argument, position, pairs = "cannot_link", number - p, self.cannot_link
-            kind, of_distance = StatementKind.CANNOT_LINK, StatementKind.MAXIMUM_DIAMETER
+            kind, of_a_distance = StatementKind.CANNOT_LINK, StatementKind.MAXIMUM_DIAMETER
         i, j = pairs[position].tolist()
         n_pairs = len(self._stated)
         if number < n_pairs and self._stated[number]:
             text = _pair_text(instance, kind, (i, j))
             return _statement(instance, kind, argument, position, text, (i, j))
-        says = of_distance.value
+        says = of_a_distance.value
         if number >= n_pairs:
             ends = np.cumsum([len(pairs) for _, pairs in self._far])
             position = self._far[int(np.searchsorted(ends, number - n_pairs, "right"))][0]
@@ -194,7 +195,7 @@ class Catalogue:
         distance = float(np.linalg.norm(instance.points[i] - instance.points[j]))
         one, other = map(name_in_file, origin.rows((i, j)))
         text = f"{says}: {one} and {other} are {distance:.6g} apart"
-        return _statement(instance, of_distance, argument, position, text, (i, j))
+        return _statement(instance, of_a_distance, argument, position, text, (i, j))
 
 
 def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
@@ -294,19 +295,19 @@ def place_of_pair(instance: Instance, argument: str, position: int) -> str:
 
 def stated_one_by_one(instance: Instance, argument: str) -> NDArray[np.bool_]:
     """Return which pairs of a list were stated one by one, (p,)."""
-    pairs, places = getattr(instance, argument), getattr(instance.origin, argument)
-    stated = places.pairs[: places.n_stated]
-    return ~of_distance(instance, argument) | _are_among(pairs, stated, instance.n_points)
+    return ~of_distance(instance, argument) | _are_placed(instance, argument, argument)
 
 
 def of_distance(instance: Instance, argument: str) -> NDArray[np.bool_]:
-    """Return which pairs of a list a distance stands for, (p,)."""
-    pairs, places = getattr(instance, argument), getattr(instance.origin, argument)
-    return _are_among(pairs, places.pairs[places.n_stated :], instance.n_points)
+    """Return which pairs of a list a distance (GAMMA, DELTA) states, (p,)."""
+    return _are_placed(instance, argument, DISTANCE_OF[argument])
 
 
-def _are_among(pairs: NDArray[np.intp], others: NDArray[np.integer], n: int) -> NDArray[np.bool_]:
-    return np.isin(pairs @ [n, 1], others.astype(np.intp) @ [n, 1])
+def _are_placed(instance: Instance, argument: str, places: str) -> NDArray[np.bool_]:
+    """Return which pairs of a list are among these places of the origin, (p,)."""
+    placed: PairLines = getattr(instance.origin, places)
+    code = [instance.n_points, 1]
+    return np.isin(getattr(instance, argument) @ code, placed.pairs.astype(np.intp) @ code)
 
 
 # Members that the text shows, and one line; all of them are in `members`.

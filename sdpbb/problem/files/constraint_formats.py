@@ -23,8 +23,8 @@ from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
     FileStatement,
+    constraints_of,
     line_of,
-    stated_constraints,
 )
 from sdpbb.problem.files.tables import SEPARATORS, fields_of, filled, is_table, opened_table
 from sdpbb.problem.origin import Origin
@@ -86,7 +86,7 @@ def read_constraints(
         is_given = constraints_format is not None
         chosen = _format(constraints_format) if is_given else _detected(path, rows, encoding)
         statements = chosen.statements(path, rows, encoding)
-        constraints = stated_constraints(path, statements, rows, chosen.example, chosen.in_lists)
+        constraints = constraints_of(path, statements, rows, chosen.example, chosen.in_lists)
     if not constraints.stated:
         text = f"{shown_path(path)}: has no constraints; is it the right file?"
         warn_caller(text, InstanceWarning)

@@ -141,7 +141,8 @@ class Constraints:
                 with naming_file(origin.constraints_path):
                     derived = pairs_within(points, distance)
                 found[argument] = distinct_edges(np.concatenate([found[argument], derived]))
-                places[argument] = places[argument].with_derived(derived, line_of[name])
+                lines = np.full(len(derived), line_of[name], np.int32)
+                places[name] = PairLines(derived.astype(np.int32), lines)
         on_clusters = tuple(each for each in self.lines if each.argument not in _DERIVED)
         return {**found, "origin": replace(origin, **places, on_clusters=on_clusters)}
 
@@ -322,7 +323,7 @@ class ConstraintFormat:
     in_lists: bool = False
 
 
-def stated_constraints(
+def constraints_of(
     path: FilePath, statements: Iterable[FileStatement], rows: Rows, expected: str, in_lists: bool
 ) -> Constraints:
     """Return the constraints that statements of a file make up.
@@ -371,6 +372,6 @@ def stated_constraints(
         table = np.array(pairs[argument]).reshape(-1, 4 if is_soft else 3)
         numbers, key = table[:, 1:3].astype(np.intp), keyword.lower() if in_lists else ""
         values[argument] = SoftPairs(numbers, table[:, 3]) if is_soft else numbers
-        line_numbers = table[:, 0].astype(np.intp)
-        pair_lines[argument] = PairLines(np.sort(numbers), line_numbers, len(numbers), key)
+        ordered, places = np.sort(numbers).astype(np.int32), table[:, 0].astype(np.int32)
+        pair_lines[argument] = PairLines(ordered, places, key)
     return Constraints(**values, pair_lines=pair_lines, lines=tuple(lines))
