@@ -55,8 +55,8 @@ from sdpbb.runtime.document import Document, Facts
 from sdpbb.runtime.results import Shown
 from sdpbb.runtime.values import counted
 
-# Names of features that a notebook shows.
-SHOWN_NAMES = 8
+# Number of features whose names a notebook shows.
+SHOWN_FEATURES = 8
 
 
 @stored
@@ -77,39 +77,39 @@ class Instance(Constructors, Shown):
 
     Parameters
     ----------
-    points : array (n, d), or what NumPy makes one of, finite, n >= 1, d >= 1; a sparse matrix; or a
-        data frame, of which the origin keeps the names of rows and columns. No coordinate beyond
-        1e100; the points coincide or differ by 1e-100 in one coordinate at least
+    points : array (n, d), or anything that NumPy converts to one, finite, n >= 1, d >= 1; a sparse
+        matrix; or a data frame, whose names of rows and columns are in the origin. No coordinate
+        exceeds 1e100. The points coincide, or differ by at least 1e-100 in some coordinate
     k : number of clusters, 1 <= k <= n
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
-        numbers, from 0, of a data frame, too (`from_points` takes names); None for no pairs
+        numbers from 0, also for a data frame (`from_points` supports names); None: no pairs
     name : what reports call the instance
     soft_must_link, soft_cannot_link : pairs that may be violated at a price: triples (i, j,
         weight) with weight >= 0 in units of the cost, or a `SoftPairs`; None: no pairs. A pair of
         weight 0 is ignored, one of weight inf is a must-link or a cannot-link. Pairs may contradict
         each other and the hard ones
     cluster_constraints : any iterable of `ClusterConstraint` objects
-        (`sdpbb.problem.cluster_constraints`), each of which every cluster satisfies; None: no
+        (`sdpbb.problem.cluster_constraints`); every cluster satisfies all of them. None: no
         constraints
     origin : what messages call the rows and the constraints
-    weights : (n,) positive numbers w, of any scale: one of 3 is the same as three equal points that
-        are must-linked. None for 1 each. Constraints on clusters, and limits on sizes, count points
-        all the same
+    weights : (n,) positive numbers w, of any scale. A point of weight 3 costs the same as three
+        equal points that are must-linked. None: 1 each. Constraints on clusters, and limits on
+        sizes, count points regardless of weights
     min_size, max_size : integers >= 1, limits on the number of points of every cluster; None: no
         limit. A `MaximumSize` among the constraints on clusters becomes max_size
     sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order,
-        or ranges (least, most) of these; None where they are not given. Kept in ascending order.
-        A mapping states those of the clusters of known classes, one for each cluster
+        or ranges (least, most) of these; None: no sizes. They are stored in ascending order. A
+        mapping from known classes to sizes states the size of each class's cluster
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
-        `weights`, or on its number of points if these are None; None: no limit. They hold to
-        within one part in 10^9, or the rounding of weights to whole units if that is more
+        `weights`, or on its number of points if these are None; None: no limit. The tolerance is
+        one part in 10^9, or the rounding of weights to whole units if that is more
         (`sdpbb.checker.kernel.sizes`)
     known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where the class
-        is unknown. Rows of the same class are must-linked, and rows of different classes cannot
-        link; `KnownClasses` may say less. The pairs are part of must_link and cannot_link, or of
-        the soft ones; the origin keeps the classes
-    as_points : whether the points may be a square symmetric table with a zero diagonal, which is
-        refused otherwise, as it looks like a matrix of distances
+        is unknown. Rows of the same class are must-linked, rows of different classes
+        cannot-linked; `KnownClasses` may say less. The pairs become part of must_link and
+        cannot_link, or of the soft lists. The classes are in the origin
+    as_points : whether the points may be a square symmetric table with a zero diagonal. Otherwise
+        it is refused, as it looks like a matrix of distances
 
     Raises
     ------
@@ -138,7 +138,7 @@ class Instance(Constructors, Shown):
     known_classes: InitVar[Any] = None
     as_points: bool = False
 
-    if TYPE_CHECKING:  # what may be given; the attributes are what it is made to
+    if TYPE_CHECKING:  # types that callers may pass; the attributes have the types above
 
         def __init__(
             self,
@@ -218,7 +218,7 @@ class Instance(Constructors, Shown):
         _set(self, "sizes", checked_sizes(self.sizes, n, self.k, names))
 
     def _link(self, classes: KnownClasses) -> None:
-        """Add the pairs, hard or soft, that known classes of rows amount to."""
+        """Add the pairs, hard or soft, that known classes of rows imply."""
         classes.check(self.k)
         for argument, pairs in (("must_link", classes.together), ("cannot_link", classes.apart)):
             if classes.weight is None:
@@ -246,7 +246,7 @@ class Instance(Constructors, Shown):
 
     @cached_property
     def scaled(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Points (n, d) and weights (n,) in the units of a contraction; None for 1 each.
+        """Points (n, d) and weights (n,) in the units of a contraction; weights None: 1 each.
 
         All sums of squares are the same. The mean weight is in [1/2, 2).
         """
@@ -273,14 +273,14 @@ class Instance(Constructors, Shown):
 
     @property
     def is_monotone(self) -> bool:
-        """True if the optimum never rises when k does, as long as must-links leave k components.
+        """True if the optimum never rises with k, as long as must-links leave k components.
 
-        A cluster of several components is divided between two of them: each part satisfies the
+        Proof: divide a cluster of several components between two of them. Each part satisfies the
         constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
 
-        Least sizes, weights and amounts may forbid a part, unless a single point satisfies them.
-        Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
-        own may depend on the k of the instance that it is given.
+        False in these cases. Least sizes, weights and amounts may forbid a part, unless a single
+        point satisfies them. Listed sizes are for one k. A part may violate a soft must-link. A
+        constraint that the user has programmed may depend on k.
         """
         n = self.n_points
         is_limited = any(each.least > each.values(n).min() for _, each in self.stated_measures)
@@ -311,7 +311,7 @@ class Instance(Constructors, Shown):
     def stated_limits(self) -> list[str]:
         """Limits on sizes and weights of clusters as given, in words.
 
-        The list is empty if every clustering is within them.
+        The list is empty if every clustering satisfies them.
         """
         if not any(quantity.is_size_or_weight for quantity in self.rules.quantities):
             return []
@@ -338,7 +338,7 @@ class Instance(Constructors, Shown):
     def in_pairs_and_sizes(self) -> Instance:
         """Return the instance with cannot-links instead of constraints on clusters.
 
-        These must not say more (`has_constraints_beyond_sizes`).
+        Precondition: `has_constraints_beyond_sizes` is false.
         """
         if not self.cluster_constraints:
             return self
@@ -347,7 +347,7 @@ class Instance(Constructors, Shown):
 
     @property
     def constraints_in_words(self) -> list[str]:
-        """Numbers of constraints, a text for each kind."""
+        """Number of constraints of each kind, as texts."""
         soft = len(self.soft_must_link) + len(self.soft_cannot_link)
         constraints = [
             counted(len(self.must_link), "must-link"),
@@ -373,7 +373,7 @@ class Instance(Constructors, Shown):
         )
 
     def document(self) -> Document:
-        """Return the sizes of the instance and the numbers of its constraints, for people."""
+        """Return the size of the instance and the numbers of its constraints, for display."""
         weights = "" if self.weights is None else " with weights"
         facts = [
             ("Points", f"{self.n_points}{weights}"),
@@ -383,7 +383,7 @@ class Instance(Constructors, Shown):
         ]
         named = self.origin.feature_names
         if named:
-            facts[1] = ("Features", f"{len(named)}: {first_of(named, SHOWN_NAMES)}")
+            facts[1] = ("Features", f"{len(named)}: {first_of(named, SHOWN_FEATURES)}")
         return Document("Instance", [Facts(facts)], self.name or "unnamed")
 
 
@@ -392,7 +392,7 @@ def _set(instance: Instance, attribute: str, value: object) -> None:
 
 
 def check_instance(value: object) -> None:
-    """Raise an InstanceError unless the value is an `Instance`, and not points, say."""
+    """Raise an InstanceError unless the value is an `Instance`: it may be an array of points."""
     if not isinstance(value, Instance):
         kind = type(value).__name__
         raise InstanceError(f"instance: of type {kind}; expected an sdpbb.Instance(points, k)")
@@ -404,23 +404,23 @@ def instance_of(
     arguments: Mapping[str, Any],
     function: Callable[..., Any] | None = None,
 ) -> Instance:
-    """Return the instance that is given, or made of points.
+    """Return the given instance, or an instance made of the given points.
 
     Parameters
     ----------
     given : an instance, an array of points (n, d), or a data frame
-    k : number of clusters, of points
-    arguments : the others of points by keyword (`InstanceArguments`)
-    function : whose arguments they are, if it has no parameters of a run; None: they are known
+    k : number of clusters, if points are given
+    arguments : other arguments by keyword, if points are given (`InstanceArguments`)
+    function : the function that received the arguments; check their names. None: already checked
 
     Raises
     ------
     TypeError
-        If the function has no argument of a name.
+        If the function does not have an argument of a name.
     InstanceError
-        On the points, k and the constraints, or if the points are a path.
+        For wrong points, k or constraints, or if the points are a path.
     ParameterError
-        If an instance is given together with what it states itself.
+        If an argument is given that the given instance states itself.
     """
     if function is not None:
         check_keywords(arguments, InstanceArguments.__annotations__, function)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import ClassSizes, listed
+from sdpbb.problem.checks import ClassSizes, sizes_alone
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -28,16 +28,16 @@ LIMITS = ("min_size", "max_size", "sizes", "min_weight", "max_weight")
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """Rules on the clusters of n points, in the forms that the engine works with.
+    """Rules on the clusters of n points, in the forms that the engine supports.
 
     A cluster satisfies them if it holds none of the pairs, is within the limits on each quantity,
-    and is allowed by each oracle.
+    and every oracle allows it.
 
     Attributes
     ----------
     apart : (q, 2) pairs of points
     quantities : with limits that some set of points violates; sizes and weights come first
-    oracles : constraints without such a form, which are asked about each cluster
+    oracles : constraints of no such form; their `allows` is called for each cluster
     """
 
     apart: NDArray[np.intp]
@@ -59,7 +59,7 @@ class Rules:
     def of(
         cls, constraints: Iterable[ClusterConstraint], points: NDArray[np.float64], k: int
     ) -> Rules:
-        """Return the rules that constraints on k clusters of points (n, d) amount to."""
+        """Return the rules that follow from constraints on k clusters of points (n, d)."""
         apart, quantities, oracles = [np.empty((0, 2), np.intp)], [], []
         for constraint in conjuncts(constraints):
             if type(constraint) not in BUILT_IN or not isinstance(constraint, BuiltInConstraint):
@@ -98,7 +98,7 @@ def stated_measures(instance: Any) -> list[tuple[str, StatedMeasure]]:
     if instance.max_size is not None:
         found.append(("max_size", StatedMeasure(most=min(instance.max_size, LARGEST_SUM))))
     if instance.sizes is not None:
-        ranges = tuple(sorted(map(as_range, listed(instance.sizes))))
+        ranges = tuple(sorted(map(as_range, sizes_alone(instance.sizes))))
         found.append(("sizes", StatedMeasure(listed=ranges)))
     classes = instance.origin.known_classes
     if isinstance(instance.sizes, ClassSizes) and classes is not None:
@@ -133,7 +133,7 @@ def limited_quantities(
             continue
         values, least = own[0].values(n), max(each.least for each in own)
         if least <= values.min():
-            least = 1  # every single point has enough
+            least = 1  # every single point satisfies it
         most = min(each.most for each in own)
         ranges = next((each.listed for each in own if each.listed), None)
         limits = SizeLimits.of(int(values.sum()), k, least, most, ranges)
@@ -142,10 +142,7 @@ def limited_quantities(
 
 
 def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
-    """Raise an InstanceError if a constraint names a row that is not there.
-
-    The message names the argument.
-    """
+    """Raise an InstanceError, naming the argument, if a constraint names a row that is missing."""
     for leaf in leaves(constraint):
         rows = leaf.rows() if isinstance(leaf, BuiltInConstraint) else ()
         outside = max(rows, default=-1)
@@ -156,7 +153,7 @@ def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
 
 
 def is_built_in(constraint: ClusterConstraint) -> bool:
-    """Return whether a constraint, and all that it is composed of, comes with this package."""
+    """Return whether a constraint and all of its parts come with this package."""
     return all(type(leaf) in BUILT_IN for leaf in leaves(constraint))
 
 
@@ -172,7 +169,7 @@ def conjuncts(constraints: Iterable[ClusterConstraint]) -> Iterator[ClusterConst
 def split_maxima(
     constraints: Iterable[ClusterConstraint],
 ) -> tuple[list[int], tuple[ClusterConstraint, ...]]:
-    """Return the limits of all `MaximumSize`, those inside AllOf included, and the other rules."""
+    """Return the limits of all `MaximumSize`, also inside AllOf, and the other constraints."""
     maxima: list[int] = []
     others: list[ClusterConstraint] = []
     for constraint in constraints:
@@ -186,7 +183,7 @@ def split_maxima(
 
 
 def within(least: float | None, most: float | None, text: str) -> str:
-    """Return limits in words; "": no limits. In the text, {} stands for them."""
+    """Return a text with the limits in words in place of {}; "": no limits."""
     if least is None and most is None:
         return ""
     low, high = (None if limit is None else f"{limit:.10g}" for limit in (least, most))
