@@ -91,7 +91,7 @@ class Instance(Constructors, Shown):
     cluster_constraints : any iterable of `ClusterConstraint` objects
         (`sdpbb.problem.cluster_constraints`); every cluster satisfies all of them. None: no
         constraints
-    origin : what messages call the rows and the constraints
+    origin : names of rows and constraints for messages
     weights : (n,) positive numbers w, of any scale. A point of weight 3 costs the same as three
         equal points that are must-linked. None: 1 each. Constraints on clusters, and limits on
         sizes, count points regardless of weights

@@ -109,7 +109,7 @@ class Catalogue:
 
     @cached_property
     def cannot_link(self) -> NDArray[np.intp]:
-        """Cannot-links (q, 2): those of the instance, then pairs that `MaximumDiameter` forbids."""
+        """Cannot-links (q, 2): given pairs first, then pairs that a `MaximumDiameter` forbids."""
         return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
 
     @cached_property
