@@ -37,7 +37,7 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.quantities import LEAST, WEIGHT
+from sdpbb.problem.quantities import LEAST, POINTS, WEIGHT
 from sdpbb.problem.rules import (
     LIMITS,
     Rules,
@@ -181,10 +181,8 @@ class Instance(Constructors, Shown):
         for argument in ("soft_must_link", "soft_cannot_link"):
             soft = checked_soft_pairs(getattr(self, argument), n, argument)
             hard = argument.removeprefix("soft_")
-            is_hard, is_soft = (
-                np.isinf(soft.weights),
-                np.isfinite(soft.weights) & (soft.weights > 0),
-            )
+            is_hard = np.isinf(soft.weights)
+            is_soft = (soft.weights > 0) & ~is_hard
             if is_hard.any():
                 pairs = np.concatenate([getattr(self, hard), soft.pairs[is_hard]])
                 _set(self, hard, frozen(pairs))
@@ -264,8 +262,7 @@ class Instance(Constructors, Shown):
     @property
     def limits(self) -> dict[str, int | float | Sizes]:
         """Limits on clusters as given, by argument."""
-        values = {argument: getattr(self, argument) for argument in LIMITS}
-        return {argument: value for argument, value in values.items() if value is not None}
+        return {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
 
     @property
     def has_soft_constraints(self) -> bool:
@@ -305,7 +302,8 @@ class Instance(Constructors, Shown):
 
         Limits on weights are limits on sizes if all points weigh 1.
         """
-        return self.rules.size_limits
+        quantities = self.rules.quantities
+        return next((each.limits for each in quantities if each.name == POINTS), None)
 
     @property
     def stated_limits(self) -> list[str]:
@@ -328,7 +326,8 @@ class Instance(Constructors, Shown):
     @property
     def has_constraints_beyond_sizes(self) -> bool:
         """True if constraints say more than pairs and limits on sizes and weights could."""
-        return self.rules.go_beyond_sizes
+        rules = self.rules
+        return bool(rules.oracles) or not all(each.is_size_or_weight for each in rules.quantities)
 
     @property
     def limits_weight(self) -> bool:
@@ -355,15 +354,11 @@ class Instance(Constructors, Shown):
         ]
         if soft:
             constraints.append(counted(soft, "soft constraint"))
-        if self.origin.known_classes is not None:
-            constraints.append(
-                f"known classes of {counted(self.origin.known_classes.n_known, 'row')}"
-            )
-        if self.cluster_constraints:
-            on_clusters = counted(len(self.cluster_constraints), "constraint")
-            constraints.append(f"{on_clusters} on clusters")
-        constraints += self.stated_limits
-        return constraints
+        if (classes := self.origin.known_classes) is not None:
+            constraints.append(f"known classes of {counted(classes.n_known, 'row')}")
+        if on_clusters := len(self.cluster_constraints):
+            constraints.append(f"{counted(on_clusters, 'constraint')} on clusters")
+        return [*constraints, *self.stated_limits]
 
     def __repr__(self) -> str:
         weights = "" if self.weights is None else " with weights"

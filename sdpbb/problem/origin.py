@@ -20,7 +20,7 @@ DOMINANT, LEAST_ROWS = 0.99, 5
 """Minimum share of the variance of a dominating column, and minimum rows for a note on it."""
 
 DISTANCE_OF = {"must_link": "min_separation", "cannot_link": "max_diameter"}
-"""The distance (DELTA, GAMMA) that a file may state instead of pairs of a list."""
+"""Hard pairs: the list of an instance, and the distance (DELTA, GAMMA) that implies such pairs."""
 
 
 @stored

@@ -76,16 +76,6 @@ class Rules:
         """True if the rules say more than cannot-links could."""
         return bool(self.quantities or self.oracles)
 
-    @property
-    def go_beyond_sizes(self) -> bool:
-        """True if the rules say more than cannot-links and limits on sizes and weights could."""
-        return bool(self.oracles) or not all(each.is_size_or_weight for each in self.quantities)
-
-    @property
-    def size_limits(self) -> SizeLimits | None:
-        """Limits on the numbers of points of clusters; None: no limits."""
-        return next((each.limits for each in self.quantities if each.name == POINTS), None)
-
 
 def stated_measures(instance: Any) -> list[tuple[str, StatedMeasure]]:
     """Return the limits on sizes and weights of an `Instance`, as (argument, measure).

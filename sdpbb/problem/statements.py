@@ -142,14 +142,13 @@ class Catalogue:
     @cached_property
     def stated_and_implied(self) -> frozenset[int]:
         """Numbers of the pairs stated one by one that a distance implies, too."""
-        derived = [of_distance(self.instance, name) for name in ("must_link", "cannot_link")]
+        derived = [of_distance(self.instance, name) for name in DISTANCE_OF]
         return frozenset(np.flatnonzero(self._stated & np.concatenate(derived)).tolist())
 
     @cached_property
     def _stated(self) -> NDArray[np.bool_]:
         """Marks of the instance's must-links and cannot-links that were stated one by one."""
-        names = ("must_link", "cannot_link")
-        return np.concatenate([stated_one_by_one(self.instance, name) for name in names])
+        return np.concatenate([stated_one_by_one(self.instance, name) for name in DISTANCE_OF])
 
     def restricted(self, numbers: Sequence[int]) -> Instance:
         """Return the instance with only the constraints of these numbers."""
@@ -353,9 +352,8 @@ class Conflict:
         shown = self.members[:SHOWN_MEMBERS]
         width = max((len(member.place) for member in shown), default=0)
         lines = [f"{self.heading}:", *(f"  {one.place:<{width}}  {one.text}" for one in shown)]
-        left_out = len(self.members) - SHOWN_MEMBERS
-        if left_out > 0:
-            lines.append(f"  ... and {left_out} more")
+        if (more := len(self.members) - SHOWN_MEMBERS) > 0:
+            lines.append(f"  ... and {more} more")
         if not self.is_minimal:
             lines.append("(perhaps not all are needed; the time was too short to decide)")
         if not self.is_exact:
