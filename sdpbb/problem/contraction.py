@@ -360,8 +360,8 @@ def join_equal_points(instance: Instance) -> Instance:
     """Return the instance with must-links between equal points; the least cost stays the same.
 
     A point is joined only if it has neither cannot-links nor soft pairs, and is must-linked to
-    equal points at most. No points are joined if constraints on clusters say more than pairs, if
-    sizes or weights are limited, or if fewer than k blocks without cannot-links would remain.
+    equal points only. No points are joined in three cases: constraints on clusters say more than
+    pairs, sizes or weights are limited, or fewer than k blocks without cannot-links would remain.
 
     Proof. Let equal points of weights v and w be in clusters A and B of an optimal clustering. Both
     means are at these points. Otherwise let d_A >= d_B be their distances to the means, and N_A and

@@ -272,7 +272,7 @@ class Instance(Constructors, Shown):
     def is_monotone(self) -> bool:
         """True if the optimum never rises with k, as long as must-links leave k components.
 
-        Proof: divide a cluster of several components between two of them. Each part satisfies the
+        Proof: divide a cluster of several components into two clusters. Both satisfy the
         constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
 
         False in these cases. Least sizes, weights and amounts may forbid a part, unless a single
@@ -387,7 +387,7 @@ def _set(instance: Instance, attribute: str, value: object) -> None:
 
 
 def check_instance(value: object) -> None:
-    """Raise an InstanceError unless the value is an `Instance`: it may be an array of points."""
+    """Raise an InstanceError unless the value is an `Instance`; points alone are refused."""
     if not isinstance(value, Instance):
         kind = type(value).__name__
         raise InstanceError(f"instance: of type {kind}; expected an sdpbb.Instance(points, k)")

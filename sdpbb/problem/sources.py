@@ -128,7 +128,8 @@ class Constructors:
                 f"{shown_path(data)}: the number of clusters is missing; give k (option -k), or a "
                 "first line n d k"
             )
-        k = number_of_clusters(k, len(table.points))
+        n, form, encoding = len(table.points), reading.constraints_format, reading.encoding
+        k = number_of_clusters(k, n)
         with reading_file(data):
             with naming_file(data):
                 points = checked_points(table.points)
@@ -147,15 +148,12 @@ class Constructors:
             if constraints is None:
                 _check_no_constraints_options(reading)
             else:
-                form, encoding = reading.constraints_format, reading.encoding
-                stated = read_constraints(
-                    constraints, len(points), form, encoding=encoding, origin=origin
-                )
+                stated = read_constraints(constraints, n, form, encoding=encoding, origin=origin)
             if constraints is not None and stated.sizes is not None:
                 with naming_file(constraints):
                     if of_several_k:
                         raise InstanceError(OF_ONE_K)
-                    given, n = table.known_classes, len(points)
+                    given = table.known_classes
                     names = None if given is None else KnownClasses.of(given, n).certain_names
                     checked_sizes(stated.sizes, n, k, names)
             limits = (stated.min_weight, stated.max_weight)
