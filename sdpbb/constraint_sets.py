@@ -1,23 +1,23 @@
 """Constraint sets drawn from true labels, by the published procedures; repeatable by seed.
 
-by_number      different pairs of points, must-links where the labels are the same, cannot-links
-               elsewhere: K. Wagstaff and C. Cardie, Clustering with instance-level constraints
-               (2000), as B. Babaki, T. Guns and S. Nijssen draw them (2014, section 6)
-by_percentage  as many pairs as a percentage of the points has among itself: G. González-Almagro et
-               al., DILS: constrained clustering through dual iterative local search (2020), as
-               P. Baumann and D. S. Hochbaum draw them for PCCC (section 5.3)
-by_kinds       so many must-links and so many cannot-links: V. Piccialli, A. Russo Russo and
+by_number      a number of pairs, must-links if the labels are the same, otherwise cannot-links:
+               K. Wagstaff and C. Cardie, Clustering with instance-level constraints (2000), as in
+               B. Babaki, T. Guns and S. Nijssen (2014, section 6)
+by_percentage  the number of pairs among a percentage of the points: G. González-Almagro et al.,
+               DILS: constrained clustering through dual iterative local search (2020), as in
+               P. Baumann and D. S. Hochbaum, PCCC (section 5.3)
+by_kinds       numbers of must-links and of cannot-links: V. Piccialli, A. Russo Russo and
                A. M. Sudoso, An exact algorithm for semi-supervised minimum sum-of-squares
                clustering (2022, section 4.2)
-with_noise     a share of the pairs stated the other way: P. Baumann and D. S. Hochbaum, A k-means
+with_noise     pairs of which a share has the wrong kind: P. Baumann and D. S. Hochbaum, A k-means
                algorithm for clustering with soft must-link and cannot-link constraints (2022,
                section 5.1)
 with_confidence
-               soft constraints, each right with a probability of its own that its weight tells:
-               the noisy constraint sets of PCCC (section 5.3)
+               soft constraints whose weights depend on their probabilities of being right: the
+               noisy constraint sets of PCCC (section 5.3)
 
-Every set of pairs of the size and kind asked for is equally likely. Rows of unknown label (-1,
-None, nan, "") take no part.
+All sets of pairs of the requested size and kind are equally likely. Rows of unknown label (-1,
+None, nan, "") are not drawn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
     "with_noise",
 ]
 
-# All pairs are listed, to draw from, up to this number.
+# Maximum number of pairs that are listed for drawing.
 _LISTED = 10_000_000
 
 
@@ -71,7 +71,7 @@ class LinkedPairs(NamedTuple):
 
 
 def by_number(labels: ArrayLike, pairs: int, rng: np.random.Generator) -> LinkedPairs:
-    """Draw so many different pairs of points, linked as the labels (n,) say.
+    """Draw a number of different pairs of points, linked according to the labels (n,).
 
     Raises
     ------
@@ -104,10 +104,9 @@ def number_by_percentage(n: int, percentage: float) -> int:
 
 
 def by_percentage(labels: ArrayLike, percentage: float, rng: np.random.Generator) -> LinkedPairs:
-    """Draw `number_by_percentage` different pairs of points, linked as the labels (n,) say.
+    """Draw `number_by_percentage` different pairs of points, linked according to the labels (n,).
 
-    The points of such a pair are any points: only the number of pairs is that of a part of the
-    points.
+    The percentage determines the number of pairs only: pairs are drawn among all points.
 
     Raises
     ------
@@ -123,7 +122,7 @@ def by_percentage(labels: ArrayLike, percentage: float, rng: np.random.Generator
 def by_kinds(
     labels: ArrayLike, must_links: int, cannot_links: int, rng: np.random.Generator
 ) -> LinkedPairs:
-    """Draw so many different pairs of points with the same label, and with different labels.
+    """Draw numbers of different pairs of points with the same label and with different labels.
 
     Raises
     ------
@@ -144,10 +143,9 @@ def by_kinds(
 
 
 def with_noise(pairs: LinkedPairs, noise: float, rng: np.random.Generator) -> LinkedPairs:
-    """Return the same pairs with noise: a share of each kind is stated as the other.
+    """Return the same pairs with noise: a share of each kind is turned into the other kind.
 
-    As many must-links (rounded to a number of them) are stated as cannot-links, and as large a
-    share of the cannot-links as must-links.
+    The number of turned pairs of each kind is rounded.
 
     Raises
     ------
@@ -171,10 +169,10 @@ def with_noise(pairs: LinkedPairs, noise: float, rng: np.random.Generator) -> Li
 def with_confidence(pairs: LinkedPairs, least: float, rng: np.random.Generator) -> Constraints:
     """Return the same pairs as soft constraints.
 
-    Each is stated rightly with a probability o of its own, uniform between least and 1, and has the
-    weight w = 2 (o - 1/2).
+    The kind of a pair is right with probability o, and its weight is w = 2 (o - 1/2). o is drawn
+    for each pair, uniformly between `least` and 1.
 
-    least : 0.5 to 1; with 1 all are right and have the weight 1
+    least : 0.5 to 1; with 1 all pairs are right and have weight 1
 
     Raises
     ------
@@ -198,23 +196,23 @@ def with_confidence(pairs: LinkedPairs, least: float, rng: np.random.Generator) 
 class Drawing:
     """Parameters of a constraint set to draw.
 
+    Exactly one of `pairs`, `percentage`, and `must_links` or `cannot_links` must be given.
+
     Parameters
     ----------
-    pairs : so many pairs (`by_number`)
-    percentage : as many pairs as so many percent of the points have among themselves
-        (`by_percentage`)
-    must_links, cannot_links : so many of each kind (`by_kinds`), 0 where only one is given. One of
-        these three has to be given
-    noise : share of either kind that is stated the other way (`with_noise`)
-    confidence : least probability that a soft constraint is right (`with_confidence`); None for
-        constraints without
-    soft : whether constraints are soft ones of weight 1
-    seed : of the random choices, >= 0
+    pairs : number of pairs (`by_number`)
+    percentage : percentage of the points; the number of pairs among them is drawn (`by_percentage`)
+    must_links, cannot_links : number of pairs of each kind (`by_kinds`); 0 if only one is given
+    noise : share of either kind that is turned into the other kind (`with_noise`)
+    confidence : least probability that a soft constraint is right (`with_confidence`); None:
+        constraints have no confidence
+    soft : whether constraints are soft with weight 1
+    seed : seed of the random choices, >= 0
 
     Raises
     ------
     ParameterError
-        If these do not go together.
+        If parameters contradict each other.
     """
 
     pairs: int | None = None
@@ -247,16 +245,16 @@ class Drawing:
         return self.soft or self.confidence is not None
 
     def of(self, classes: Any) -> Constraints:
-        """Draw the constraints from classes of rows: the same at each call.
+        """Draw the constraints from classes of rows; each call returns the same constraints.
 
-        classes : (n,) numbers or texts, as the procedures take them
+        classes : (n,) numbers or texts
 
         Raises
         ------
         ParameterError
-            If there are fewer pairs than asked for, or a share or probability is out of its domain.
+            If there are fewer pairs than requested, or a share or probability is out of its range.
         InstanceError
-            If the classes are none.
+            If the classes are not (n,) numbers or texts.
         """
         rng = np.random.default_rng(self.seed)
         if self.pairs is not None:
@@ -294,7 +292,7 @@ class Drawing:
 
 
 def _of_known_class(labels: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows whose labels are known, and these labels as 0, 1, ..., each (m,)."""
+    """Return the rows (m,) with known labels, and these labels (m,) as 0, 1, ..."""
     numbers = KnownClasses.of(labels, len(labels), "labels").numbers
     rows = np.flatnonzero(numbers >= 0)
     values = numbers if isinstance(labels, KnownClasses) else np.asarray(labels)
@@ -304,7 +302,7 @@ def _of_known_class(labels: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def _linked(
     rows: NDArray[np.intp], labels: NDArray[np.intp], pairs: NDArray[np.intp]
 ) -> LinkedPairs:
-    """Return pairs of positions among rows as must-links and cannot-links of these rows."""
+    """Return must-links and cannot-links of rows, from pairs of positions among these rows."""
     same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
     return LinkedPairs(rows[pairs[same]], rows[pairs[~same]])
 
@@ -328,7 +326,7 @@ def _check_size(name: str, value: str, number: int) -> None:
 def _drawn(n: int, number: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw different pairs i < j of 0..n-1, (number, 2), sorted."""
     total = n * (n - 1) // 2
-    if 2 * number > total:  # what is left out is drawn instead
+    if 2 * number > total:  # draw the pairs to exclude instead
         i, j = np.triu_indices(n, 1)
         kept = np.ones(total, dtype=bool)
         kept[rng.choice(total, total - number, replace=False)] = False
@@ -345,9 +343,10 @@ def _drawn(n: int, number: int, rng: np.random.Generator) -> NDArray[np.intp]:
 def _drawn_of_kind(
     labels: NDArray[np.intp], same: bool, number: int, total: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draw different pairs i < j with the same labels, or different ones, sorted, of total.
+    """Draw different pairs i < j with the same label, or with different labels, sorted.
 
     labels : (n,) 0, 1, ...
+    total : number of all such pairs
     """
     codes_of = _pairs_of_kind(labels, same)
     if 2 * number > total:
@@ -358,7 +357,7 @@ def _drawn_of_kind(
 
 
 def _distinct(draw: Callable[[int], NDArray[np.int64]], number: int) -> NDArray[np.int64]:
-    """Draw until there are enough different codes of pairs; return them in order."""
+    """Draw until there are enough different codes of pairs; return the codes in order."""
     codes = np.empty(0, np.int64)
     while len(codes) < number:
         missing = number - len(codes)
@@ -369,7 +368,7 @@ def _distinct(draw: Callable[[int], NDArray[np.int64]], number: int) -> NDArray[
 def _pairs_of(
     codes: NDArray[np.int64], number: int, n: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return some of the pairs whose codes are i n + j, drawn at random, (number, 2), sorted."""
+    """Draw a number of pairs from their codes i n + j; return them (number, 2), sorted."""
     kept = np.sort(rng.choice(codes, number, replace=False))
     return np.column_stack(np.divmod(kept, n))
 
@@ -377,10 +376,10 @@ def _pairs_of(
 def _pairs_of_kind(
     labels: NDArray[np.intp], same: bool
 ) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-    """Return the function of numbers that are codes i n + j of pairs i < j of a kind.
+    """Return a function from numbers to codes i n + j of pairs i < j of a kind.
 
-    It numbers the ordered pairs with the same label, or with different ones, class by class: there
-    is no list of them.
+    It numbers the ordered pairs with the same label, or with different labels, class by class,
+    without a list of all pairs.
     """
     order = np.argsort(labels, kind="stable")
     size = np.bincount(labels)[labels[order]]  # of the class of each point in this order

@@ -21,7 +21,7 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
-from sdpbb.problem.checks import ClassSizes, SoftPairs, listed
+from sdpbb.problem.checks import ClassSizes, SoftPairs, sizes_alone
 from tests.any_instance import drawn_instance
 
 
@@ -57,7 +57,7 @@ class Truth:
         keep = ~np.isnan(costs)
         if instance.sizes is not None:
             sizes = clusters.sum(axis=1)[which.reshape(sets.shape)]
-            keep &= are_in_ranges(sizes, listed(instance.sizes))
+            keep &= are_in_ranges(sizes, sizes_alone(instance.sizes))
         if isinstance(instance.sizes, ClassSizes):
             classes = instance.origin.known_classes
             for name, size in zip(instance.sizes.names, instance.sizes.sizes, strict=True):

@@ -1,4 +1,4 @@
-"""Conversion of an instance, with its constraints, to what the checker knows."""
+"""Conversion of an instance and its constraints to the form of the checker."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def stated_instance(instance: Instance) -> StatedInstance:
 
 
 def _sizes(instance: Instance) -> Iterator[Rule]:
-    """Yield the limits on sizes and weights that are stated."""
+    """Yield the limits on sizes and weights as given."""
     for argument, measure in instance.stated_measures:
         if argument.startswith("max") and measure.units is None:
             yield Limit(measure.values(instance.n_points), pairs_of(), measure.most)
@@ -53,9 +53,9 @@ def _sizes(instance: Instance) -> Iterator[Rule]:
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
-    """Return the names of constraints that the checker cannot check.
+    """Return the names of the constraints that the checker does not support.
 
-    Their code does not come with this package, or they are not anti-monotone.
+    They do not come with this package, or are not anti-monotone.
     """
     of_all = chain.from_iterable(map(leaves, constraints))
     foreign = [each for each in of_all if type(each) not in BUILT_IN or has_least(each)]
@@ -67,7 +67,7 @@ def _rules(
 ) -> Iterator[Rule]:
     """Yield the constraints as rules.
 
-    alternatives : whether forbidden pairs are rules, too, as no cannot-links stand for them
+    alternatives : whether forbidden pairs become rules, as they are not among the cannot-links
     """
     stated = Rules.of(constraints, instance.points, instance.k)
     for quantity in stated.quantities:

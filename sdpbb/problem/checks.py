@@ -1,4 +1,4 @@
-"""Validation of the arguments of an `Instance`, which makes arrays of them."""
+"""Validation of the arguments of an `Instance`, and their conversion to arrays."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from sdpbb.problem.textfile import name_in_file, shown
 from sdpbb.runtime.archive import stored
 from sdpbb.runtime.declaration import as_integer, as_number
 
-# Coordinates, and differences between them, whose squares and sums of squares are neither infinite
-# nor without digits.
+# Largest coordinate, and smallest difference of two, whose squares neither overflow nor underflow.
 LARGEST, SMALLEST = 1e100, 1e-100
-# Weights of soft pairs, which are squares of distances.
+# Largest weight of a soft pair, in units of squared distances.
 LARGEST_WEIGHT = 1e200
-# Quotient of the largest and the smallest weight.
+# Largest ratio of two weights of points.
 MOST_SPREAD = 1e9
 
 OF_ONE_K = (
     "sizes: they are for one number of clusters; expected min_size and max_size in a sweep (lines "
     "MINSIZE and MAXSIZE)"
 )
-"""Message on listed sizes where there are several numbers of clusters."""
+"""Message on listed sizes for several numbers of clusters."""
 
-# np.asarray(kind) of what is a number and what is not, for messages.
+# Kinds of NumPy arrays that do not hold numbers, for messages.
 _NOT_NUMBERS = {
     "c": "complex numbers",
     "M": "dates",
@@ -48,10 +47,10 @@ _NOT_NUMBERS = {
 @stored
 @dataclass(frozen=True)
 class ClassSizes:
-    """Sizes of the clusters of known classes, or ranges of these, a class for each cluster.
+    """Sizes, or ranges of sizes, of the clusters of known classes, one cluster for each class.
 
-    names : (k,) of the classes, in ascending order
-    sizes : (k,) of their clusters
+    names : (k,) names of the classes, in ascending order
+    sizes : (k,) sizes of their clusters
     """
 
     names: tuple[str, ...]
@@ -66,21 +65,21 @@ Sizes = tuple[int | Range, ...] | ClassSizes
 """Sizes of clusters, or ranges of these, in any order or for known classes."""
 
 StatedSizes = Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None
-"""Sizes as users give them; None where they give none."""
+"""Sizes as users give them; None: no sizes."""
 
 
 @stored
 @dataclass(frozen=True, eq=False)
 class SoftPairs:
-    """Soft constraints: pairs that may be violated at a price, their weight.
+    """Soft constraints: pairs that may be violated at the price of their weights.
 
     Parameters
     ----------
     pairs : (p, 2) row numbers, i < j
-    weights : (p,) > 0 and finite, in units of the cost (squared distances) where the cost is what
-        counts; some heuristics take them for multiples of a price of their own
+    weights : (p,) > 0 and finite, in units of the cost (squared distances); some heuristics
+        interpret them as multiples of another price
 
-    Made by `Instance`, which checks both, from triples (i, j, weight) or from such a value.
+    `Instance` makes and checks it, from triples (i, j, weight) or from another `SoftPairs`.
     """
 
     pairs: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
@@ -90,14 +89,14 @@ class SoftPairs:
         return len(self.pairs)
 
 
-# What is wrong with a matrix of distances, and what can be done about it.
+# Message on a matrix of distances.
 _DISTANCES = (
     "a square symmetric table with a zero diagonal, as a matrix of distances is; expected a row of "
     "features for each point. If these are squared distances: metric='squared-distances' "
     "(--metric squared-distances; square distances before). If the rows are points: "
     "as_points=True (--as-points)"
 )
-# What can be done about missing values of an array.
+# Advice on missing values of an array.
 _WITHOUT_NAN = (
     "missing values: use Instance.from_points(..., missing=...), or scikit-learn's imputers"
 )
@@ -142,8 +141,8 @@ def checked_points(values: ArrayLike) -> NDArray[np.float64]:
 def check_no_distances(points: NDArray[np.float64], as_points: bool) -> None:
     """Raise the InstanceError if points (n, d) look like a matrix of distances.
 
-    Such a matrix is square and symmetric, with a zero diagonal and no negative entry. Rows of it
-    would be clustered as points, which is hardly meant.
+    Such a matrix is square and symmetric, with a zero diagonal and no negative entry. Users hardly
+    mean to cluster its rows as points.
 
     as_points : whether the user says that the rows are points
     """
@@ -160,7 +159,7 @@ def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.floa
     Raises
     ------
     InstanceError
-        Naming the first weight that is not a positive finite number, or what overflows.
+        Naming the first weight that is not positive and finite, or too large or too small.
     """
     if values is None:
         return None
@@ -183,7 +182,7 @@ def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.floa
             f"weights: from {weights.min():g} to {weights.max():g}; expected a ratio of at most "
             f"{MOST_SPREAD:g}, as larger sums lose the light ones"
         )
-    # In the units in which the mean weight is about 1.
+    # In units in which the mean weight is about 1.
     length = math.sqrt(math.fsum(weights.tolist()) / n)
     low, high = points.min(axis=0), points.max(axis=0)
     largest, extent = max(-low.min(), high.max()) * length, (high - low).max() * length
@@ -205,8 +204,8 @@ def number_of_clusters(k: Any, n: int) -> int:
     return number
 
 
-def listed(sizes: Sizes) -> tuple[int | Range, ...]:
-    """Return sizes in any order."""
+def sizes_alone(sizes: Sizes) -> tuple[int | Range, ...]:
+    """Return sizes without the classes that they belong to."""
     return sizes.sizes if isinstance(sizes, ClassSizes) else sizes
 
 
@@ -215,12 +214,12 @@ def checked_sizes(
 ) -> Sizes | None:
     """Return the sizes of k clusters of n points, or ranges, ascending; or None.
 
-    classes : names of the known classes, of which a mapping states the sizes; None: no classes
+    classes : names of the known classes, the keys of a mapping; None: no known classes
 
     Raises
     ------
     InstanceError
-        If there are not k of them, or they cannot add up to n, or are of other classes.
+        If there are not k sizes, they cannot add up to n, or classes differ from the known ones.
     """
     if values is None:
         return None
@@ -246,7 +245,7 @@ def checked_sizes(
 def _sizes_of_classes(
     stated: Mapping[Any, Any], n: int, k: int, classes: tuple[str, ...] | None
 ) -> ClassSizes:
-    """Return the sizes of known classes, one of a cluster each, or raise an InstanceError."""
+    """Return the sizes of the clusters of known classes, or raise an InstanceError."""
     names = ", ".join(shown(str(name)) for name in stated) or "(none)"
     prefix = f"sizes: of classes {names}; expected"
     if classes is None:
@@ -265,7 +264,7 @@ def _sizes_of_classes(
 
 
 def _checked_range(value: Any, argument: str, expected: str) -> Range:
-    """Return the range that a size or two sizes state, or raise an InstanceError."""
+    """Return the range given by one size or by two, or raise an InstanceError."""
     ends = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     found = [number for end in ends if (number := as_integer(end)) is not None and number >= 1]
     if not 1 <= len(ends) == len(found) <= 2 or found[0] > found[-1]:
@@ -274,7 +273,7 @@ def _checked_range(value: Any, argument: str, expected: str) -> Range:
 
 
 def sizes_text(sizes: Sizes) -> str:
-    """Return sizes as a line of a file has them: "10-20 30", or "red=10-20 blue=30"."""
+    """Return sizes as in a line of a file: "10-20 30", or "red=10-20 blue=30"."""
     if isinstance(sizes, ClassSizes):
         return str(sizes)
     ranges = map(as_range, sizes)
@@ -282,7 +281,7 @@ def sizes_text(sizes: Sizes) -> str:
 
 
 def checked_integer(value: Any, argument: str, least: int) -> int:
-    """Return an integer of at least this size, or raise an InstanceError."""
+    """Return an integer >= `least`, or raise an InstanceError."""
     number = as_integer(value)
     if number is None or number < least:
         raise InstanceError(f"{argument} = {value!r}; expected an integer >= {least}")
@@ -290,7 +289,7 @@ def checked_integer(value: Any, argument: str, least: int) -> int:
 
 
 def checked_number(value: Any, argument: str, least: float) -> float:
-    """Return a finite number of at least this size, or above 0; or raise an InstanceError."""
+    """Return a finite number >= `least`, or raise an InstanceError; messages say >= 0 or > 0."""
     number = as_number(value)
     if number is None or not (math.isfinite(number) and number >= least):
         above = ">= 0" if least == 0.0 else "> 0"
@@ -306,7 +305,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
     """Return values as an array of numbers, or of objects that may be numbers.
 
-    Raises InstanceError for values that are neither.
+    Other values raise an InstanceError.
     """
     try:
         is_masked, array = np.ma.is_masked(values), np.asarray(values)
@@ -322,7 +321,7 @@ def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
 
 
 def _uneven(values: Any, argument: str, expected: str) -> str | None:
-    """Return the message on the first row of another length than the rows before it, or None."""
+    """Return the message on the first row whose length differs from the others, or None."""
     rows = values if isinstance(values, (list, tuple)) else ()
     lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
     other = next((at for at, length in enumerate(lengths) if length != lengths[0]), None)
@@ -342,7 +341,7 @@ def _float_array(values: ArrayLike, argument: str, expected: str) -> NDArray[np.
                 where = f"{argument}[{', '.join(map(str, index))}]" if index else argument
                 raise InstanceError(f"{where} is of type {type(value).__name__}; {expected}")
     try:
-        with np.errstate(over="ignore"):  # to infinity, which is refused next
+        with np.errstate(over="ignore"):  # an overflow to infinity is refused later
             floats = np.array(array, dtype=np.float64, order="C")
     except (OverflowError, TypeError, ValueError) as error:
         raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
@@ -386,12 +385,12 @@ def checked_pairs(values: Any, n: int | None, argument: str) -> NDArray[np.intp]
 
 
 def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
-    """Return soft pairs of n rows, of triples (i, j, weight) or as they are.
+    """Return soft pairs of n rows from triples (i, j, weight) or from `SoftPairs`.
 
     Raises
     ------
     InstanceError
-        Naming the first pair that is wrong, or has a wrong weight.
+        Naming the first pair with wrong rows or a wrong weight.
     """
     expected = "expected triples (i, j, weight) with weight >= 0"
     if values is None:

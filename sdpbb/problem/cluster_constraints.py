@@ -1,7 +1,7 @@
-"""Anti-monotone constraints on single clusters: subsets of an allowed set are allowed.
+"""Constraints on single clusters.
 
-Source: Babaki, Guns, Nijssen, Constrained clustering using column generation (2014), section 2,
-which calls such constraints anti-monotone.
+But for least amounts they are anti-monotone: subsets of an allowed set are allowed. The word is
+from Babaki, Guns, Nijssen, Constrained clustering using column generation (2014), section 2.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class ClusterConstraint(ABC):
     """Condition on each cluster; subclasses define it by `allows`.
 
     It must be anti-monotone: if a set of points is allowed, so is each of its non-empty subsets.
-    The engine prunes by that, so a condition without this property (a least size, say) makes its
-    answers wrong. It must be a function of its arguments, and a subclass that is to work in other
-    processes must be picklable.
+    The engine prunes by this property; without it (a least size, say) answers are wrong. Least
+    amounts are supported as a `BuiltInConstraint` only. The condition must depend on nothing but
+    the arguments, and a subclass must be picklable if other processes use it.
     """
 
     @abstractmethod
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
-        """Return whether a set of points may be a cluster of the instance, or a part of one.
+        """Return whether a set of points may be a cluster of the instance, or part of a cluster.
 
         instance : the `Instance`
         members : (s,) the row numbers of the points in increasing order, s >= 1
@@ -43,9 +43,9 @@ class ClusterConstraint(ABC):
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
         """Return a constraint on clusters of some of the points that follows from this one.
 
-        It allows what this one allows of these points, or more; None for all sets.
+        It allows every set of these points that this constraint allows. None: it allows all sets.
 
-        row : (n,) the row numbers of the points among these, -1 for others
+        row : (n,) new row numbers of the chosen points; -1: not chosen
         """
         return None
 
@@ -56,8 +56,8 @@ def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np
     Raises
     ------
     InstanceError
-        If `allows` returns neither true nor false: a user's method that forgets to return would
-        forbid all.
+        If `allows` returns neither true nor false. A user's method without a return statement
+        would forbid all clusters otherwise.
     """
     members.flags.writeable = False
     answer = constraint.allows(instance, members)
@@ -73,11 +73,11 @@ class BuiltInConstraint(ClusterConstraint):
     """Constraint of this package: limits on a quantity, forbidden pairs, or both.
 
     It allows a cluster that is within the limits and holds none of the pairs. Subclasses are frozen
-    dataclasses of hashable values.
+    dataclasses with hashable values.
     """
 
     is_anti_monotone: ClassVar[bool] = True
-    """Whether every part of an allowed cluster is allowed: False if the quantity has a least."""
+    """Whether every part of an allowed cluster is allowed; False if the quantity has a least."""
 
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         quantity = _known_quantity(self, instance.n_points, instance.k)
@@ -90,7 +90,7 @@ class BuiltInConstraint(ClusterConstraint):
         return ()
 
     def quantity(self, n: int, k: int) -> Quantity | None:
-        """Return the quantity that it limits, of k clusters of n points in all, or None."""
+        """Return the quantity that the constraint limits, for k clusters of n points; or None."""
         return None
 
     def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -98,13 +98,13 @@ class BuiltInConstraint(ClusterConstraint):
         return np.empty((0, 2), np.intp)
 
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
-        """Return the constraint itself, as it names no rows; None if parts may violate it."""
+        """Return the constraint itself; None if parts of a cluster may violate it."""
         return self if self.is_anti_monotone else None
 
 
 @lru_cache(maxsize=64)
 def _known_quantity(constraint: BuiltInConstraint, n: int, k: int) -> Quantity | None:
-    """Return the quantity of a constraint: searches ask for it again and again."""
+    """Return the quantity of a constraint; searches need it for each cluster."""
     return constraint.quantity(n, k)
 
 
@@ -130,7 +130,7 @@ class MaximumSize(BuiltInConstraint):
 class MaximumDiameter(BuiltInConstraint):
     """No two points of a cluster are more than `distance` apart.
 
-    The engine makes cannot-links of that.
+    The engine converts it to cannot-links.
 
     distance : finite, >= 0, in the units of the points, or an InstanceError is raised
     """
@@ -173,11 +173,11 @@ class _OnPoints(BuiltInConstraint):
 class MaximumOverlap(_OnPoints):
     """A cluster has at most `limit` of some points X: |C n X| <= limit.
 
-    With a limit of 1 these points are all cannot-linked; with the clusters of a known clustering
-    in turn for X, a different clustering is asked for.
+    With a limit of 1 all of these points are cannot-linked to each other. With one such constraint
+    for each cluster of a known clustering, the result is a different clustering.
 
     points : row numbers X; a row given twice counts once
-    limit : an integer >= 0; with 0 there is no clustering, unless X is empty
+    limit : an integer >= 0; with 0 a clustering exists only if X is empty
 
     InstanceError for other arguments.
     """
@@ -191,7 +191,7 @@ class MaximumOverlap(_OnPoints):
 class MinimumDifference(_OnPoints):
     """A cluster has at most `limit` points outside some points X: |C \\ X| <= limit.
 
-    The paper has this name; the constraint asks for clusters that are similar to X.
+    The name is from the paper; the constraint requires clusters to be similar to X.
 
     points : row numbers X; a row given twice counts once
     limit : an integer >= 0
@@ -244,7 +244,7 @@ class SoftCannotLinks(BuiltInConstraint):
 @stored
 @dataclass(frozen=True)
 class AllOf(ClusterConstraint):
-    """A cluster satisfies all of some constraints.
+    """A cluster satisfies all of these constraints.
 
     constraints : of any kind, in any number; an InstanceError for other objects
     """
@@ -265,7 +265,7 @@ class AllOf(ClusterConstraint):
 @stored
 @dataclass(frozen=True)
 class AnyOf(ClusterConstraint):
-    """A cluster satisfies at least one of some constraints; other clusters may satisfy others.
+    """A cluster satisfies at least one of these constraints; another cluster may satisfy another.
 
     constraints : of any kind, one or more; an InstanceError for other objects
     """
@@ -292,7 +292,7 @@ class AnyOf(ClusterConstraint):
 
 
 def leaves(constraint: ClusterConstraint) -> Iterator[ClusterConstraint]:
-    """Yield the parts of a constraint; itself if it is not AllOf or AnyOf."""
+    """Yield the parts of a constraint, or itself if it is neither AllOf nor AnyOf."""
     if isinstance(constraint, AllOf | AnyOf) and type(constraint) in BUILT_IN:
         for part in constraint.constraints:
             yield from leaves(part)
@@ -301,7 +301,7 @@ def leaves(constraint: ClusterConstraint) -> Iterator[ClusterConstraint]:
 
 
 def has_least(leaf: ClusterConstraint) -> bool:
-    """Return whether a part of a cluster may violate a constraint that is not composed."""
+    """Return whether a part of an allowed cluster may violate a constraint without parts."""
     return isinstance(leaf, BuiltInConstraint) and not leaf.is_anti_monotone
 
 

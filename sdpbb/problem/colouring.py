@@ -1,6 +1,6 @@
 """Colourings of a graph with k colours: by branching, and by a binary programme.
 
-Graphs are undirected, and given as sparse matrices without loops.
+Graphs are undirected and without loops; they are sparse adjacency matrices.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from sdpbb.problem.programme import assignment_rows, solved_within
 from sdpbb.runtime.backends.programme import MilpStatus
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
-# Cliques are grown from this many vertices of largest degree.
+# Number of vertices of largest degree from which cliques are grown.
 CLIQUE_STARTS = 32
-# Maximum rows: HiGHS presolves them in about a second, and looks at the clock only afterwards.
+# Rows that HiGHS presolves in about a second; it checks the clock only afterwards.
 ROWS_PER_SECOND = 20_000
 # Larger than all keys of vertices without a colour.
 _COLOURED = 2**62
@@ -43,15 +43,15 @@ def neighbours(graph: csr_array, vertex: int) -> NDArray[np.intp]:
 
 
 def induced(graph: csr_array, vertices: Sequence[int] | NDArray[np.intp]) -> csr_array:
-    """Return the graph among some vertices, numbered by their positions."""
+    """Return the induced subgraph of some vertices, numbered by their positions."""
     return graph[vertices][:, vertices]
 
 
 def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
-    """Return the vertices of the k-core, and the others in an order of elimination.
+    """Return the vertices of the k-core, and the other vertices in an order of elimination.
 
-    Each of these has fewer than k neighbours among the core and those after it: any colouring of
-    the core with k colours can be extended to them, last ones first.
+    Each of the others has fewer than k neighbours among the core and the vertices after it. So a
+    colouring of the core with k colours can be extended to them, in reverse order.
     """
     degree = np.diff(graph.indptr)
     remaining = degree >= k
@@ -67,15 +67,15 @@ def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
 def greedy_clique(graph: csr_array) -> NDArray[np.intp]:
     """Return a large clique: vertices (w,) in increasing order, w >= 1 if the graph has a vertex.
 
-    Grown from each of the vertices of largest degree by candidates of the largest degree; the
-    largest clique met is returned. It need not be a maximum clique.
+    A clique is grown from each of the vertices of largest degree, by candidates of largest degree.
+    The largest of these cliques need not be a maximum clique.
     """
     best: list[int] = []
     degree = np.diff(graph.indptr)
     by_degree = np.argsort(-degree, kind="stable")
     for start in by_degree[:CLIQUE_STARTS].tolist():
         if degree[start] < len(best):
-            break  # no clique of it is larger, nor of vertices that follow
+            break  # cliques with it, or with later vertices, are not larger
         clique, candidates = [start], by_degree[np.isin(by_degree, neighbours(graph, start))]
         while len(candidates):
             clique.append(int(candidates[0]))
@@ -91,26 +91,26 @@ def colour_exactly(
     fits: Fits | None = None,
     keeps: Callable[[Labels], bool] | None = None,
 ) -> tuple[bool | None, Labels | None]:
-    """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR).
+    """Search for a colouring of m vertices with at most k colours, by saturation (DSATUR).
 
-    The next vertex is the one whose neighbours show the most colours (of these, the one of largest
-    degree); it takes the first colour that none of its neighbours has. The search backtracks. The
-    checker has a search of its own on purpose (`sdpbb.checker.packing`).
+    The next vertex is one whose neighbours have the most different colours; ties are broken by
+    largest degree. It receives the first colour that no neighbour has. The search backtracks. The
+    checker has another search on purpose (`sdpbb.checker.packing`).
 
     Parameters
     ----------
     k : number of colours, k >= 1
-    budget : maximum number of vertices coloured, again and again included. With m, a colouring that
-        takes no step back is found: of bipartite graphs there is one
-    fits : whether vertices that are not neighbours may all have the same colour; must hold
-        for all subsets of a set that it holds for. None for no such condition
-    keeps : whether the colours (m,) of all vertices are those of a colouring that is looked for;
-        None: they are. It says the same for the same sets of vertices, whatever their colours
+    budget : maximum number of colouring steps. With m, the search never backtracks; that is enough
+        for bipartite graphs
+    fits : whether a set of vertices without edges may have the same colour. If it holds for a set,
+        it must hold for all subsets. None: any set may
+    keeps : whether a complete colouring (m,) is accepted; None: any is. The answer must depend on
+        the sets of vertices of one colour only, not on the numbers of colours
 
     Returns
     -------
-    True and the colours (m,) of the vertices, which are 0, 1, ... by first use; False, which is
-    exact; or None.
+    True and the colours (m,) of the vertices, which are 0, 1, ... by first use; False and None, if
+    it is proven that no colouring exists; or None and None, if the budget is spent.
 
     Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
     """
@@ -137,22 +137,22 @@ def colour_exactly(
 
 
 class _Colours:
-    """Colours of some vertices of a graph, -1 for the others, and what neighbours see of them."""
+    """Colours of the vertices of a graph, -1 if not coloured, and counts of neighbours' colours."""
 
     def __init__(self, graph: csr_array, k: int, fits: Fits | None) -> None:
         m = graph.shape[0]
         self._graph, self._k, self._fits = graph, k, fits
         self.colour = np.full(m, -1, np.intp)
-        # How many neighbours of a vertex have a colour.
+        # Number of neighbours of a vertex that have a colour.
         self._seen = np.zeros((m, k), np.int32)
-        # The vertex of the least key is next: the most colours of neighbours, then the largest
-        # degree, then the least number.
+        # The vertex with the least key is next: most colours among neighbours, then largest degree,
+        # then least number.
         self._key = np.arange(m) - m * np.diff(graph.indptr).astype(np.int64)
 
     def choice(self, used: int) -> tuple[int, list[int], int]:
-        """Return the next vertex, its possible colours, the first one last, and `used`.
+        """Return the next vertex, its possible colours in falling order, and `used`.
 
-        used : number of colours in use. Of the others, one stands for all
+        used : number of colours in use. Only the first unused colour is possible: all are alike
         """
         vertex = int(self._key.argmin())
         free = np.flatnonzero(self._seen[vertex, : min(used + 1, self._k)] == 0)[::-1].tolist()
@@ -181,9 +181,9 @@ class Colouring(NamedTuple):
     """Answer to whether a graph has a colouring with k colours.
 
     is_possible : None: not decided
-    labels : (m,) colours 0..k-1, if it is possible
-    vertices : if it is not, (w,) vertices that cannot be coloured by themselves
-    is_clique : whether these are more than k that are all neighbours
+    labels : (m,) colours 0..k-1, if a colouring exists
+    vertices : (w,) vertices whose induced subgraph has no colouring, if none exists
+    is_clique : whether these are a clique of more than k vertices
     """
 
     is_possible: bool | None
@@ -198,17 +198,16 @@ UNKNOWN = Colouring(None)
 def decide(graph: csr_array, k: int, nodes: int = 0, time_left: TimeLeft = no_limit) -> Colouring:
     """Decide whether a graph has a colouring with k colours.
 
-    A first descent of the search accepts, without a step back: it is greedy. Otherwise each
-    component of the k-core is decided (a vertex with fewer than k neighbours can be coloured after
-    all others): a clique of more than k vertices rejects, the search decides where it ends, and an
-    integer programme.
+    A greedy descent of the search comes first; if it colours all vertices, the answer is yes.
+    Otherwise each component of the k-core is decided, as vertices with fewer than k neighbours can
+    be coloured last. A clique of more than k vertices proves that no colouring exists. A search
+    with backtracking follows, and then an integer programme.
 
     Parameters
     ----------
-    nodes : vertices that a search colours in each component before an integer programme is solved;
-        at least all of them once
-    time_left : for integer programmes; none is built that is too large for HiGHS to presolve in
-        that time
+    nodes : maximum number of colouring steps in each component before the integer programme, but
+        at least one for each vertex
+    time_left : for integer programmes; skip those too large for HiGHS to presolve in that time
 
     Raises
     ------

@@ -34,28 +34,28 @@ class Contraction:
     """Contraction of an instance: the instance over its m blocks.
 
     A block is a set of points that share a cluster in every clustering that satisfies the
-    constraints. With e_i its weight, c_i its mean and w_i its own scatter, a clustering of the
-    blocks costs
+    constraints. Block i has weight e_i, mean c_i and scatter w_i. A clustering of the blocks costs
 
         sum_i w_i + sum_clusters sum_{i in C} e_i || c_i - mean_C ||^2,
 
-    the sum of squares of the lifted labels, and what they pay for soft pairs.
+    the sum of squares of the lifted labels, plus the weights of violated soft pairs.
 
     Attributes
     ----------
     k : number of clusters
     block_of : (n,) the block of each point; blocks are numbered by their first point
-    weights : (m,) e, sums of the weights of points in the units of `Instance.scaled`; number of
-        points where these have none
+    weights : (m,) e, sums of the weights of points in the units of `Instance.scaled`, or numbers of
+        points if points do not have weights
     means : (m, r) c, in the coordinates of `Instance.centred`, or with each component around its
         own mean
     scatter : (m,) w >= 0
-    cannot_link : (q, 2) pairs of blocks i < j, sorted, without duplicates. Those that follow from
-        constraints on clusters are among them
-    instance : whose blocks these are, if it has constraints on clusters beyond pairs; else None.
-        Each single block satisfies them
+    cannot_link : (q, 2) pairs of blocks i < j, sorted, without duplicates. They include the pairs
+        that follow from constraints on clusters
+    instance : the contracted instance if its rules on clusters say more than pairs
+        (`Rules.go_beyond_pairs`); each single block satisfies them. None: pairs say all, and copies
+        of the contraction do not carry the points
     soft : the soft pairs between blocks
-    quantities : of blocks, with limits on what clusters hold
+    quantities : quantities of blocks, with limits on clusters
     """
 
     k: int
@@ -83,12 +83,12 @@ class Contraction:
 
     @cached_property
     def limited_amounts(self) -> tuple[Quantity, ...]:
-        """Points, weights, sizes of classes and least amounts, if limited: every block has some."""
-        return tuple(each for each in self.quantities if each.name)
+        """Limited points, weights, sizes of classes and least amounts: every block has some."""
+        return tuple(each for each in self.quantities if each.has_all_points)
 
     @property
     def has_limits(self) -> bool:
-        """True if sizes or weights of clusters are limited, or amounts have a least."""
+        """True if sizes, weights or least amounts of clusters are limited."""
         return bool(self.limited_amounts)
 
     @property
@@ -119,26 +119,26 @@ class Contraction:
 
     @cached_property
     def upper_limits(self) -> UpperLimits:
-        """Upper limits on quantities, but some that no set without cannot-links exceeds."""
+        """Upper limits on quantities, without those that no set free of cannot-links exceeds."""
         return UpperLimits.of(self.quantities, self.n_blocks, self.cannot_link)
 
     @cached_property
     def two_sided_quantities(self) -> tuple[Quantity, ...]:
-        """Quantities with a lower limit or listed values, which a part of a cluster may violate."""
+        """Quantities with a lower limit or listed values, which parts of a cluster may violate."""
         return tuple(each for each in self.quantities if each.is_two_sided)
 
     @property
     def is_monotone(self) -> bool:
         """True if every part of an allowed cluster is allowed, and costs no more.
 
-        That is for exactly k clusters: limits that follow from the largest size or weight count as
-        none. `Instance.is_monotone` compares numbers of clusters.
+        This is for exactly k clusters, so limits that follow from the largest size or weight do not
+        count. `Instance.is_monotone` compares numbers of clusters.
         """
         return not self.two_sided_quantities and not self.soft
 
     @property
     def oracles(self) -> tuple[ClusterConstraint, ...]:
-        """Constraints that are asked about each cluster."""
+        """Constraints whose `allows` is called for each cluster."""
         return () if self.instance is None else self.instance.rules.oracles
 
     def allows(self, blocks: NDArray[np.intp]) -> bool:
@@ -150,7 +150,7 @@ class Contraction:
     def keeps(self, labels: NDArray[np.intp]) -> bool:
         """Return whether every cluster of labels (m,) of the blocks is allowed.
 
-        Limits on sizes, weights and least amounts also ask for exactly k clusters.
+        If sizes, weights or least amounts are limited, there must also be exactly k clusters.
         """
         labels = np.asarray(labels)
         if not self.keeps_sizes(labels):
@@ -179,9 +179,9 @@ class Contraction:
         return np.asarray(labels)[self.block_of]
 
     def cost(self, labels: NDArray[np.intp]) -> float:
-        """Return the cost of the clustering that gives block i the label labels[i].
+        """Return the cost of the clustering in which block i has the label labels[i].
 
-        That is its sum of squares, and the weights of the soft pairs that it violates.
+        The cost is the sum of squares plus the weights of the violated soft pairs.
         """
         total = float(self.scatter.sum()) + self.soft.penalty(np.asarray(labels))
         by_cluster = np.argsort(labels, kind="stable")
@@ -203,28 +203,28 @@ def contract(
     """Contract an instance with further must-links and cannot-links (the decisions of a node).
 
     blocks : (n,) the block of each point in a contraction of the same instance with fewer
-        decisions, or None. Every block of the result is then a union of these (propagation by
-        itself would not promise that: it stops after a while).
-    components : (n,) the component of each point, or None: points of different components are
-        cannot-linked, and each component has coordinates around its own mean. Points that
-        must-links join are of one.
+        decisions. Every block of the result is then a union of these; propagation alone does not
+        ensure that, as its work is limited. None: start from the points
+    components : (n,) the component of each point. Points of different components are cannot-linked,
+        and each component has coordinates around its own mean. Must-links join points of the same
+        component only. None: one component
 
-    Merges the must-link components and whatever the cannot-links force together: both sides of
-    every component of the cannot-link graph for k = 2 (PC-SOS-SDP, section 3.1), and for any k
-    the blocks that share all of a cannot-link clique of k - 1 blocks as neighbours.
+    The contraction merges must-link components, and blocks that cannot-links force together. For
+    k = 2 these are both sides of every component of the cannot-link graph (PC-SOS-SDP, section
+    3.1); for any k, the common neighbours of a cannot-link clique of k - 1 blocks.
 
     Returns
     -------
-    Contraction, or the Infeasibility met on the way: a cannot-link inside a block, an odd cycle
-    for k = 2, k + 1 mutually cannot-linked blocks, fewer than k blocks, a block that violates a
+    Contraction, or the first Infeasibility found: a cannot-link inside a block, an odd cycle for
+    k = 2, k + 1 mutually cannot-linked blocks, fewer than k blocks, a block that violates a
     constraint on clusters, more in all blocks than k clusters may hold, or limits on sizes or
-    weights that no k clusters are within, or not the blocks where each is a cluster. That a
-    Contraction is returned does not prove feasibility: see `sdpbb.problem.feasibility`.
+    weights that no k clusters satisfy. For exactly k blocks, each is a cluster, and the limits are
+    checked. A Contraction does not prove feasibility: see `sdpbb.problem.feasibility`.
 
-    Two blocks whose union violates a constraint on clusters are cannot-linked, as are points that
-    one forbids to link. Constraints without a compiled form are asked about pairs of blocks only
-    where there are LARGEST_FOR_PAIRS blocks or fewer, 2,016 times each at every node; the checker
-    of certificates draws the same line. What is found only strengthens.
+    Two blocks whose union violates a constraint on clusters become cannot-linked, as do pairs of
+    points that a constraint forbids. Constraints without a compiled form are evaluated on pairs of
+    blocks only up to LARGEST_FOR_PAIRS blocks: 2,016 calls each at every node. The checker of
+    certificates has the same limit. Without these pairs bounds are weaker, and still valid.
     """
     n, k, rules = instance.n_points, instance.k, instance.rules
     for limits in (quantity.limits for quantity in rules.quantities):
@@ -246,7 +246,7 @@ def contract(
         pairs = distinct_edges(block_of[apart])
         quantities = tuple(quantity.over(block_of) for quantity in rules.quantities)
         if rules.go_beyond_pairs:
-            # Anew each time: what two blocks violated, their unions violate as well.
+            # Computed anew in each round: unions of forbidden blocks are forbidden, too.
             found = _pairs_not_allowed(instance, quantities, block_of, pairs)
             if isinstance(found, Infeasibility):
                 return found
@@ -275,11 +275,11 @@ def _pairs_not_allowed(
     block_of: NDArray[np.intp],
     cannot_link: NDArray[np.intp],
 ) -> NDArray[np.intp] | Infeasibility:
-    """Return the pairs of blocks (p, 2) that rules on clusters keep apart.
+    """Return the pairs of blocks (p, 2) that rules on clusters forbid, or the Infeasibility.
 
-    No cluster may hold them, cannot-linked (q, 2) or not. Or return the proof of infeasibility.
+    Some of them may be among the cannot-links (q, 2) already.
 
-    quantities : over the blocks
+    quantities : quantities over the blocks
     """
     oracles, m = instance.rules.oracles, int(block_of.max()) + 1
     limits = UpperLimits.of(quantities, m)
@@ -334,9 +334,9 @@ def _aggregate(
 
 
 def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return pairs (p, 2) of points that keep blocks of different components apart.
+    """Return pairs (p, 2) of points whose cannot-links separate blocks of different components.
 
-    No clustering satisfies them if points of a block are of different components.
+    If points of one block are of different components, a pair is inside that block.
     """
     first = np.unique(block_of, return_index=True)[1]
     across = np.flatnonzero(components != components[first[block_of]])
@@ -357,17 +357,18 @@ def _as_pairs(pairs: PairIterable) -> NDArray[np.intp]:
 
 
 def join_equal_points(instance: Instance) -> Instance:
-    """Return the instance with must-links between equal points; its least sum of squares is kept.
+    """Return the instance with must-links between equal points; the least cost stays the same.
 
-    Joined are points without cannot-links and soft constraints whose must-links, if there are any,
-    are with points equal to them. None are where there are constraints on clusters beyond pairs, on
-    sizes or weights, or where fewer than k blocks without cannot-links would be left.
+    A point is joined only if it has neither cannot-links nor soft pairs, and is must-linked to
+    equal points only. No points are joined in three cases: constraints on clusters say more than
+    pairs, sizes or weights are limited, or fewer than k blocks without cannot-links would remain.
 
-    Where such points, of weights v and w, are in clusters A and B of an optimal clustering, both
-    means are at them: if not, those farther from their mean, d_A >= d_B say, would save by moving,
-    as N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So those in A move to B for nothing; and
-    if that leaves A empty, two of the k blocks without cannot-links or more are in one of the other
-    k - 1 clusters, and one of these two moves to A, which never costs.
+    Proof. Let equal points of weights v and w be in clusters A and B of an optimal clustering. Both
+    means are at these points. Otherwise let d_A >= d_B be their distances to the means, and N_A and
+    N_B the weights of the clusters: moving the points in A to B would reduce the cost, as
+    N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So the points in A move to B at no cost. If A
+    becomes empty, one of the other k - 1 clusters has at least two of the k blocks without
+    cannot-links. One of these two moves to A, which never raises the cost.
     """
     pairs = equal_points(instance)
     if not len(pairs):
@@ -393,7 +394,7 @@ def equal_points(instance: Instance) -> NDArray[np.intp]:
     linked[block_of[np.concatenate([instance.cannot_link, instance.rules.apart, *soft])]] = True
     mixed[block_of[first_equal != first_equal[first[block_of]]]] = True
     blocks = np.flatnonzero(~linked & ~mixed)
-    # The first of equal points stands for all.
+    # The first of several equal points represents them.
     names, representative, which = np.unique(
         first_equal[first[blocks]], return_index=True, return_inverse=True
     )

@@ -1,10 +1,10 @@
 """Coordinates, weights and distances of points and blocks, without loss of digits in components.
 
-Sums of squares do not see translations, and where no cluster is across two components, each of
-these may be moved by itself: no sum of squares that counts is another one then. What is given are
-numbers, exactly; the difference of two is rounded relative to itself. So differences to a point of
-the component come first, and all that is computed of them has errors relative to the distances
-inside of it, however far it is from the origin and from other components.
+Sums of squares are invariant under translations. If no cluster has points of two components, each
+component may be translated on its own, and all costs stay the same. The given coordinates are
+exact, and the difference of two is rounded relative to itself. So the first step subtracts a point
+of the component. All later errors are relative to distances inside the component, no matter how
+far it is from the origin and from other components.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from sdpbb.errors import InstanceError
 Reals = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Pairs that a distance may stand for: 0.3 GiB. All pairs of 6,000 points, far beyond what can be
-# solved to optimality.
+# Maximum number of pairs that a distance may imply: 0.3 GiB. All pairs of 6,000 points, far beyond
+# what can be solved to optimality.
 MAX_PAIRS = 20_000_000
-# Points of a cell whose distances to those of another cell are computed at once, and the numbers
-# that this may take.
+# Maximum number of points in a cell, and of numbers in the distances between two cells.
 LARGEST_CELL, TILE = 256, 4_000_000
-# Relative error that is allowed for where boxes or inner products stand for distances.
+# Relative error allowed for distances that are estimated by boxes or inner products.
 SLACK = 1e-9
 
 
@@ -34,14 +33,14 @@ def centred(
 ) -> Reals:
     """Return the points with each component around its own mean, (n, r).
 
-    It is an isometric copy of each in r = min(n, d) coordinates. Exactly 0 where all points of a
-    component coincide.
+    The result is an isometric copy of each component in r = min(n, d) coordinates. It is exactly 0
+    if all points of a component coincide.
 
-    component_of : (n,) numbers of components, or None for a single one
-    weights : (n,) > 0 of the points, of which means are taken; None for 1 each
+    component_of : (n,) numbers of components; None: a single component
+    weights : (n,) > 0 weights of the points in means; None: 1 each
 
-    Inner products of centred points lose the fewest digits, and no method pays for more coordinates
-    than there are points.
+    Inner products of centred points lose the fewest digits, and methods need not handle more
+    coordinates than points.
     """
     n, d = points.shape
     moved = np.empty_like(points)
@@ -66,12 +65,12 @@ def _mean(values: Reals, weights: Reals | None) -> Reals:
 def _around_mean(points: Reals, weights: Reals | None) -> Reals:
     differences = points - central(points, weights)
     differences -= _mean(differences, weights)
-    differences -= _mean(differences, weights)  # the second pass takes off what rounding left
+    differences -= _mean(differences, weights)  # the second pass corrects rounding errors
     return differences
 
 
 def central(points: Reals, weights: Reals | None = None) -> Reals:
-    """Return one of the points (s, d), about the nearest to their mean, as (d,)."""
+    """Return one of the points (s, d), approximately the nearest to their mean, as (d,)."""
     differences = points - points[0]
     around = differences - _mean(differences, weights)
     return np.asarray(points[np.square(around).sum(axis=1).argmin()])
@@ -80,15 +79,15 @@ def central(points: Reals, weights: Reals | None = None) -> Reals:
 def sum_of_squares(points: Reals, weights: Reals | None = None) -> float:
     """Return the sum of squares of points (s, d) around their mean, weighted by weights (s,).
 
-    It is 0 if, and only if, they coincide, and elsewhere with a relative error of a few units in
-    the last place times the logarithm of s d.
+    It is 0 if, and only if, they coincide. Otherwise the relative error is a few units in the last
+    place times the logarithm of s d.
 
-    The mean is at most as far from its nearest point as from the others on average, so that the sum
-    of the squared differences to that is at most twice this one.
+    Reason: the distance of the mean to its nearest point is at most the average distance. So the
+    sum of squared differences to that point is at most twice the result.
     """
     differences = points - central(points, weights)
     deviations = differences - _mean(differences, weights)
-    # The correction term takes off the rounding error of the mean (two-pass formula).
+    # The correction term removes the rounding error of the mean (two-pass formula).
     if weights is None:
         correction = np.square(deviations.sum(axis=0)).sum() / len(points)
         return float(np.square(deviations).sum() - correction)
@@ -98,9 +97,9 @@ def sum_of_squares(points: Reals, weights: Reals | None = None) -> float:
 
 
 def offsets(points: Reals, block_of: Indices, weights: Reals | None = None) -> tuple[Reals, Reals]:
-    """Return the differences (n, d) of points to the first of their block, and their means.
+    """Return the differences (n, d) of points to the first point of their block, and their means.
 
-    The means are (m, d), with weights (n,) of the points or 1 each.
+    The means are (m, d). They are weighted by weights (n,), or by 1 each.
     """
     first = np.unique(block_of, return_index=True)[1]
     away = points - points[first[block_of]]
@@ -113,13 +112,13 @@ def block_means(
 ) -> Reals:
     """Return the means (m, r) over blocks of values (n, r).
 
-    totals, weights : (m,) of the blocks, and (n,) of what is in them; None for 1 each
+    totals, weights : (m,) weights of the blocks, and (n,) of their points; None: 1 each
     """
     of_each = 1.0 if weights is None else weights[:, None]
     means = np.zeros((len(totals), values.shape[1]))
     np.add.at(means, block_of, of_each * values)
     means /= totals[:, None]
-    # A second pass takes off the rounding of sums over large blocks.
+    # A second pass corrects rounding errors of sums over large blocks.
     correction = np.zeros_like(means)
     np.add.at(correction, block_of, of_each * (values - means[block_of]))
     means += correction / totals[:, None]
@@ -127,9 +126,9 @@ def block_means(
 
 
 def block_scatter(points: Reals, block_of: Indices, weights: Reals | None = None) -> Reals:
-    """Return the sum of squares inside each block, (m,): 0 only where its points coincide.
+    """Return the sum of squares inside each block, (m,): 0 only if its points coincide.
 
-    weights : (n,) of the points; None for 1 each
+    weights : (n,) weights of the points; None: 1 each
     """
     shared = np.flatnonzero(np.bincount(block_of)[block_of] > 1)
     scatter = np.zeros(int(block_of.max()) + 1)
@@ -145,7 +144,7 @@ def block_scatter(points: Reals, block_of: Indices, weights: Reals | None = None
 
 
 def weight_exponent(weights: Reals) -> int:
-    """Return the whole number q for which the mean of 4^-q weights is in [1/2, 2)."""
+    """Return the integer q for which the mean of 4^-q weights is in [1/2, 2)."""
     mean = math.fsum(weights.tolist()) / len(weights)
     # 2^(e - 1) <= mean < 2^e, and one of e and e - 1 is even.
     return math.frexp(mean)[1] // 2
@@ -154,9 +153,9 @@ def weight_exponent(weights: Reals) -> int:
 def in_mean_units(points: Reals, weights: Reals) -> tuple[Reals, Reals]:
     """Return the points times 2^q, and the weights times 4^-q, whose mean is near 1.
 
-    A sum of squares with weights w is the same for the points 2^q x with the weights 4^-q w. Both
-    changes are exact, so that no method sees the scale of the weights, and all costs stay in the
-    user's units.
+    Sums of squares are the same for points x with weights w and for points 2^q x with weights
+    4^-q w. Both changes are exact. So methods need not consider the scale of weights, and all costs
+    stay in the user's units.
     """
     q = weight_exponent(weights)
     return np.ldexp(points, q), np.ldexp(weights, -2 * q)
@@ -177,10 +176,11 @@ def block_weights(weights: Reals, block_of: Indices) -> Reals:
 
 
 def held_apart(means: Reals, component_of: Indices, distance: float) -> Reals:
-    """Return block means with one more coordinate, by which components are far apart.
+    """Return block means with one more coordinate that separates components, (m, r + 1).
 
-    The means are (m, r), the result (m, r + 1), and components are at least this distance apart in
-    it: for methods that look at distances only.
+    Components are at least this distance apart then, for methods that use distances only.
+
+    means : (m, r)
     """
     position = component_of - 0.5 * component_of.max()
     return np.column_stack([means, distance * position])
@@ -196,8 +196,8 @@ def members_of(component_of: Indices) -> list[Indices]:
 def pairs_farther_than(points: Reals, distance: float, constraint: str = "GAMMA") -> Indices:
     """Return the pairs (i, j), i < j, with ||p_i - p_j|| > distance, sorted.
 
-    They are the cannot-links that a maximum cluster diameter amounts to. InstanceError, naming the
-    constraint, if more than MAX_PAIRS.
+    These are the cannot-links that a maximum cluster diameter implies. An InstanceError that names
+    the constraint is raised for more than MAX_PAIRS.
     """
     return _pairs_where(points, distance, True, f"{constraint} {distance:g}", "cannot-links")
 
@@ -205,8 +205,8 @@ def pairs_farther_than(points: Reals, distance: float, constraint: str = "GAMMA"
 def pairs_closer_than(points: Reals, distance: float) -> Indices:
     """Return the pairs (i, j), i < j, with ||p_i - p_j|| < distance, sorted.
 
-    They are the must-links that a minimum separation between clusters (DELTA) amounts to.
-    InstanceError if more than MAX_PAIRS.
+    These are the must-links that a minimum separation between clusters (DELTA) implies. An
+    InstanceError is raised for more than MAX_PAIRS.
     """
     return _pairs_where(points, distance, False, f"DELTA {distance:g}", "must-links")
 
@@ -214,10 +214,10 @@ def pairs_closer_than(points: Reals, distance: float) -> Indices:
 def _pairs_where(
     points: Reals, distance: float, are_farther: bool, constraint: str, pairs: str
 ) -> Indices:
-    """Return the pairs that are farther than a distance, or those that are closer.
+    """Return the pairs that are farther apart than a distance, or the pairs that are closer.
 
-    Points are put into cells, and cells compared by their boxes: most pairs of cells are wholly on
-    one side.
+    Points are divided into cells, and the bounding boxes of cells are compared first. They decide
+    most pairs of cells as a whole.
     """
     n, d = points.shape
     cells = _cells(points, max(1, min(LARGEST_CELL, int(math.sqrt(TILE / d)))))
@@ -225,7 +225,7 @@ def _pairs_where(
     high = np.array([points[rows].max(axis=0) for rows in cells])
     found, count = [], 0
     for number, rows in enumerate(cells):
-        # The farthest and the nearest that points of two boxes may be.
+        # Offsets of the farthest and of the nearest points of two boxes.
         away = np.maximum(high[number] - low[number:], high[number:] - low[number])
         between = np.maximum(
             np.maximum(low[number] - high[number:], low[number:] - high[number]), 0
@@ -249,26 +249,26 @@ def _pairs_where(
 def _pairs_between(
     points: Reals, rows: Indices, others: Indices, distance: float, are_farther: bool
 ) -> tuple[Indices, Indices]:
-    """Return the pairs of a point of one cell and a point of another, or of the same, each once."""
+    """Return the pairs of points of two cells, or of one cell with itself, each once."""
     own, theirs = points[rows] - points[rows[0]], points[others] - points[rows[0]]
     own_squares, their_squares = ((part**2).sum(axis=1) for part in (own, theirs))
-    # Inner products are fast, and say which pairs are surely not meant.
+    # Inner products are fast, and exclude most pairs.
     squares = own_squares[:, None] + their_squares - 2.0 * (own @ theirs.T)
     margin = SLACK * (own_squares.max() + their_squares.max())
     limit = distance * distance
-    meant = squares > limit - margin if are_farther else squares < limit + margin
+    found = squares > limit - margin if are_farther else squares < limit + margin
     if rows is others:
-        meant = np.triu(meant, 1)
-    a, b = np.nonzero(meant)
+        found = np.triu(found, 1)
+    a, b = np.nonzero(found)
     i, j = rows[a], others[b]
     # Differences, not inner products: the comparison decides constraints, every digit counts.
     distances = np.sqrt(((points[i] - points[j]) ** 2).sum(axis=1))
-    meant = distances > distance if are_farther else distances < distance
-    return i[meant], j[meant]
+    found = distances > distance if are_farther else distances < distance
+    return i[found], j[found]
 
 
 def _cells(points: Reals, size: int) -> list[Indices]:
-    """Return the rows of points in cells of at most so many near ones: halves of halves."""
+    """Return the rows of points in cells of at most `size` points, by repeated halving."""
     cells, waiting = [], [np.arange(len(points))]
     while waiting:
         rows = waiting.pop()

@@ -1,7 +1,8 @@
-"""Feasibility: whether k clusters can hold the blocks, cannot-linked ones apart, within limits.
+"""Feasibility: whether k clusters can hold the blocks, subject to cannot-links and limits.
 
-Without limits on sizes and weights it is k-colourability of the cannot-link graph. Packings within
-limits are found greedily; by a binary programme, or in whole units, their absence is proven, too.
+Without limits on sizes and weights this is k-colourability of the cannot-link graph. A greedy
+method finds packings within limits. A binary programme, or a search in integers, also proves that
+no packing exists.
 
 Sources: PC-SOS-SDP, section 3.3, for colourability. Horowitz and Sahni, Computing partitions with
 applications to the knapsack problem, Journal of the ACM 21 (1974), for sums of subsets.
@@ -19,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.errors import BackendFailure
 from sdpbb.problem.colouring import decide, sparse_graph
 from sdpbb.problem.contraction import Contraction
@@ -42,54 +42,53 @@ from sdpbb.runtime.backends.programme import (
 )
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
-# Blocks times clusters up to which integer programmes pack blocks where sizes have no minimum: one
-# of 30,000, of 300 points with a maximum diameter, did not end in two minutes.
+# Maximum number of blocks times clusters for an integer programme if sizes have no minimum: with
+# 30,000, for 300 points with a maximum diameter, it did not end in two minutes.
 FEW_VARIABLES = 2_000
-# Blocks times clusters that an integer programme is solved for under a time limit: HiGHS looks at
-# no clock while it presolves.
+# Maximum number of blocks times clusters for an integer programme under a time limit: HiGHS does
+# not check the clock while it presolves.
 MOST_VARIABLES = 300_000
-# Maximum sums whose units differ by more than the tolerance of entries, 10^-6.
+# Maximum sum for which one unit is more than the tolerance of entries, 10^-6.
 FEW_UNITS = 1_000_000
-# Part of the largest cluster by which rows of more units are wider, and narrower: ten times that.
+# Rows with larger sums are wider or narrower by this part of the largest cluster: ten tolerances.
 MARGIN = 1e-5
-# Values of a vertex so near to 0 and 1 are these.
+# Largest distance of a value of a vertex from 0 or 1 that counts as rounding.
 INTEGRAL = 1e-6
-# Blocks of a half; sums that are looked at, in all; what a search for sets takes besides, in sums;
-# sets that are handled at once.
+# Maximum number of blocks in a half, and of sums in a whole search. Below: the fixed cost of a
+# search for sets, in sums, and the number of sets that are handled together.
 HALF, WORK = 20, 2**23
 _SEARCH, _AT_ONCE = 256, 2**14
 
-# Of each block by some measure, and the limits on clusters by it.
-Measure = tuple[NDArray[np.integer], SizeLimits]
-# Of a cluster, the least and the most by each measure.
+# The least and the most that a cluster has of each quantity.
 Bounds = tuple[tuple[int, int], ...]
 
 
 def find_feasible(
     contraction: Contraction, time_left: TimeLeft = no_limit, nodes: int = 0
 ) -> NDArray[np.intp] | Infeasibility | None:
-    """Find a clustering of the blocks into exactly k clusters that satisfies cannot-links.
+    """Find k clusters of the blocks that satisfy cannot-links, and limits where these are decided.
 
-    Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
-    (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
-    unused colours to blocks that share theirs; so the answer is that of k-colourability.
+    Without limits, clusterings are the proper colourings of the cannot-link graph that use all k
+    colours (problem (11) of PC-SOS-SDP). As m >= k, a proper colouring with fewer colours becomes
+    such a clustering: blocks that share a colour receive unused colours. So feasibility is
+    k-colourability.
 
-    If quantities are limited (`Contraction.limited_amounts`), a colouring within the limits is
-    searched for greedily, then by an integer programme. If that programme would be large, and no
-    least above 1 follows from the limits (`SizeLimits`), the colouring returned may exceed their
-    maxima: callers ask `keeps_sizes`. Other constraints on clusters are ignored.
+    If quantities are limited (`Contraction.limited_amounts`), a greedy method and then an integer
+    programme search for a colouring within the limits. A large programme is not solved if all
+    minima are at most 1. The returned colouring may then exceed the maxima: callers check
+    `keeps_sizes`. Other constraints on clusters are ignored.
 
     Parameters
     ----------
-    time_left : for integer programmes. With a limit, none is solved that is too large for HiGHS to
-        presolve in that time; when it is over, they are given up
+    time_left : for integer programmes. With a limit, programmes too large for HiGHS to presolve in
+        that time are skipped; programmes that exceed it are abandoned
     nodes : as for `sdpbb.problem.colouring.decide`
 
     Returns
     -------
-    labels (m,), or the Infeasibility: CLIQUE or NOT_COLOURABLE, with the first points of the
-    blocks that cannot be coloured, or SIZES; None if integer programmes took too long or were
-    stopped, so that nothing is known.
+    labels (m,); or the Infeasibility: CLIQUE or NOT_COLOURABLE, with the first points of the
+    blocks that cannot be coloured, or SIZES; or None if integer programmes took too long or were
+    stopped, so that feasibility is unknown.
 
     Raises
     ------
@@ -111,7 +110,7 @@ def find_feasible(
     limits = [quantity.limits for quantity in contraction.limited_amounts]
     is_only_maximum = all(each.listed is None and each.least <= 1 for each in limits)
     if is_only_maximum and contraction.n_blocks * contraction.k > FEW_VARIABLES:
-        # A search can begin with a clustering of other sizes, and bounds know of the maximum.
+        # A search can start from a clustering of other sizes, and bounds consider the maximum.
         return found.labels
     if time_left() <= 0.0:
         return None
@@ -122,7 +121,7 @@ def find_feasible(
 
 
 def use_every_colour(labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
-    """Return the labels with unused colours given to vertices that share theirs."""
+    """Return labels in which vertices that shared a colour have received the unused colours."""
     labels = labels.copy()
     counts = np.bincount(labels, minlength=k)
     for colour in np.flatnonzero(counts == 0):
@@ -134,11 +133,11 @@ def use_every_colour(labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
 
 
 class Packing(NamedTuple):
-    """Outcome of an integer programme; what is proven is so by a solver in floating point.
+    """Outcome of an integer programme; proofs are by a solver in floating point.
 
     labels : (m,), or None
     is_impossible : whether it is proven that no labels are within the limits
-    is_cheapest : whether it is proven that the labels are within them, and none there cost less
+    is_cheapest : whether it is proven that the labels are the cheapest within the limits
     """
 
     labels: NDArray[np.intp] | None
@@ -152,26 +151,23 @@ def packed_exactly(
     time_left: TimeLeft = no_limit,
     soft: SoftBlocks | None = None,
 ) -> Packing:
-    """Return labels (m,) within the limits that keep the cannot-links, and what is proven.
-
-    By an integer programme.
+    """Pack the blocks by an integer programme, subject to limits and cannot-links.
 
     Parameters
     ----------
-    costs : (m, k) the cost of each block in each cluster, or None. Without any, blocks of a
-        greedy clique have fixed clusters where all of these are alike
-    time_left : with a limit, no programme of more than MOST_VARIABLES is begun
-    soft : pairs whose weights count, if they are violated, besides costs; its constant is left out
+    costs : (m, k) the cost of each block in each cluster. None: no costs; then the blocks of a
+        greedy clique are assigned to fixed clusters if all clusters have the same limits
+    time_left : with a limit, a programme of more than MOST_VARIABLES is not started
+    soft : soft pairs; weights of violated pairs add to the costs, without the constant
 
-    With costs the linear relaxation is solved first: its vertex is often one of zeros and ones, as
-    clusters of single points without cannot-links are a flow.
+    With costs the linear relaxation is solved first. Its vertex is often integral, as clusters of
+    single points without cannot-links are a flow.
 
-    Where units of weight are so small that its tolerances are more than one of them, a search in
-    whole units is tried before, if there are no costs (`packed_in_units`); and the programme
-    allows clusters a little beyond the limits, so that it still proves infeasibility. One
-    that allows a little less is solved next where its labels are not within the limits themselves.
-    Where that has no solution, it is not known whether there are any, and the labels are those a
-    little beyond.
+    A unit of weight may be less than the tolerance of the programme. If there are no costs, a
+    search in integers is tried first then (`packed_in_units`). The programme itself allows
+    clusters a little beyond the limits, so that it still proves infeasibility. If its labels
+    violate the limits, a programme with narrower limits follows. If that is infeasible, existence
+    is unknown, and the labels a little beyond the limits are returned.
 
     Raises
     ------
@@ -210,35 +206,34 @@ def packed_in_units(
 ) -> NDArray[np.intp] | None:
     """Return labels (m,) that satisfy limits and cannot-links; None if no labels do.
 
-    By a search in whole numbers.
+    The search uses integers only.
 
     Raises
     ------
     UndecidedPacking
-        If that is not decided within the work of the search: about a second.
+        If the search ends undecided, after about a second.
     OutOfTime
-        If the time is over before.
+        If the time limit is reached before.
     """
-    measures = [(each.linear, each.limits) for each in contraction.limited_amounts]
     at_step = partial(check_time, time_left)
-    return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
+    return ClusterPacking(contraction.limited_amounts, contraction.adjacency, at_step).labels()
 
 
 def _is_fine(quantity: Quantity) -> bool:
-    """Return whether a unit is less than what the tolerances of a programme can tell."""
+    """Return whether a unit is less than the tolerances of a programme."""
     return quantity.limits.n > FEW_UNITS
 
 
 def _integral_vertex(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSolution | None:
-    """Return an optimal vertex of the linear relaxation; None if it is fractional, or time over."""
-    from sdpbb.runtime.backends.highs import LinearModel  # HiGHS, which most runs do without
+    """Return an optimal vertex of the linear relaxation; None: fractional, or out of time."""
+    from sdpbb.runtime.backends.highs import LinearModel  # most runs do not need HiGHS
 
     seconds = time_left()
     limit = None if seconds == math.inf else max(0.01, seconds)
     objective = programme.objective / unit(programme.objective)
     try:
         x = LinearModel(programme).minimise(objective, limit, lambda: time_left() <= 0.0).x
-    except BackendFailure:  # of the linear relaxation alone: the integer programme follows
+    except BackendFailure:  # only of the linear relaxation; the integer programme follows
         return None
     if x is None or np.abs(x - np.round(x)).max() > INTEGRAL:
         return None
@@ -249,13 +244,14 @@ def _integral_vertex(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSol
 def _programme(contraction: Contraction, slack: float, is_free: bool) -> BinaryProgramme:
     """Return the programme of packings, without costs.
 
-    slack : part of a limit on many units that clusters may be beyond it
-    is_free : whether there are no costs, so that clusters with the same limits are alike
+    slack : part of a limit on many units by which clusters may exceed it; negative: must stay below
+    is_free : whether blocks have no costs, so that clusters with the same limits are equivalent
     """
     m, k, quantities = contraction.n_blocks, contraction.k, contraction.limited_amounts
     sizes = [_rows(quantity, slack) for quantity in quantities]
     if all(map(_is_fine, quantities)):
-        # Without blocks a cluster lacks a unit, or a few, which rows in parts do not tell from 0.
+        # Each cluster needs a block. Scaled rows alone cannot require that: a unit is within their
+        # tolerance.
         sizes.append((np.ones(m), np.ones(k), np.full(k, m)))
     are_alike = is_free and all(quantity.limits.listed is None for quantity in quantities)
     fixed = _some_clique(contraction) if are_alike else ()
@@ -264,7 +260,7 @@ def _programme(contraction: Contraction, slack: float, is_free: bool) -> BinaryP
 
 
 def _rows(quantity: Quantity, slack: float) -> Amounts:
-    """Return the amounts of blocks, and their least and most in clusters, with the slack."""
+    """Return the amounts of blocks, and the least and most of clusters, with the slack."""
     least, most = quantity.bounds
     if not _is_fine(quantity):
         return quantity.linear, least, most
@@ -275,7 +271,7 @@ def _rows(quantity: Quantity, slack: float) -> Amounts:
 def _some_clique(contraction: Contraction) -> list[int]:
     """Return a clique of cannot-linked blocks, or the largest block alone."""
     cover = clique_cover(contraction.n_blocks, contraction.cannot_link)
-    # One of more than k blocks is for the programme to refuse.
+    # Cliques of more than k blocks make the programme infeasible; they are not fixed here.
     fitting = [clique for clique in cover if len(clique) <= contraction.k]
     return max(fitting, key=len, default=[int(contraction.counts.argmax())])
 
@@ -283,11 +279,11 @@ def _some_clique(contraction: Contraction) -> list[int]:
 def packed_greedily(
     contraction: Contraction, labels: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """Return labels (m,) within the limits, or None where greedy choices find none.
+    """Return labels (m,) within the limits, or None if greedy choices fail.
 
-    By each limited quantity, points or weight, in turn.
+    Each limited quantity in turn guides the choices.
 
-    labels : a colouring (m,) of the blocks; None where there are no cannot-links
+    labels : a colouring (m,) of the blocks; may be None without cannot-links
     """
     packed = (_packed_by(each, contraction, labels) for each in contraction.limited_amounts)
     return next((found for found in packed if found is not None), None)
@@ -296,10 +292,10 @@ def packed_greedily(
 def _packed_by(
     quantity: Quantity, contraction: Contraction, labels: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """Return labels (m,) within the limits, or None where a greedy choice finds none.
+    """Return labels (m,) within the limits, or None if greedy choices by one quantity fail.
 
-    Blocks that are cannot-linked keep together as labels (m,), a colouring, have them; the others
-    go where most room remains, the largest first.
+    Cannot-linked blocks of one colour stay together. The other blocks, largest first, join the
+    cluster with most room.
     """
     counts, k = quantity.linear, contraction.k
     least, most = quantity.bounds
@@ -309,7 +305,7 @@ def _packed_by(
     if len(linked):
         assert labels is not None
         of_colours = np.bincount(labels[linked], counts[linked], k).astype(np.intp)
-        # The largest colour goes where most room is.
+        # The largest colour becomes the cluster with most room.
         cluster_of = np.empty(k, np.intp)
         cluster_of[np.argsort(-of_colours, kind="stable")] = np.argsort(-most, kind="stable")
         found[linked] = cluster_of[labels[linked]]
@@ -321,7 +317,7 @@ def _packed_by(
         cluster = int(np.argmax(most - sizes))
         found[block] = cluster
         sizes[cluster] += counts[block]
-    # Single points go where sizes lack some to the least, then where room is to the most.
+    # Single points first fill clusters up to their minimum, then up to their maximum.
     single = free[are_single]
     lacking = np.maximum(least - sizes, 0)
     room = np.concatenate([lacking, np.maximum(most - sizes - lacking, 0)])
@@ -332,43 +328,43 @@ def _packed_by(
 
 
 class UndecidedPacking(Exception):
-    """A search for a packing that its work does not suffice for."""
+    """Search for a packing that ended undecided."""
 
 
 class ClusterPacking:
     """Depth-first search for a packing in whole numbers, a cluster at each depth.
 
-    Each cluster in turn takes the largest block that remains, with a set of others. These are found
-    by their sums of one measure: the blocks are dealt out to two halves, and each subset of one is
-    met by the subsets of the other, sorted by their sums, that make up what is missing. So narrow
-    limits are met without a look at all sets: of 40 blocks, a million subsets of either half.
+    Each cluster in turn receives the largest remaining block and a set of others. These sets are
+    found by their sums of one quantity. The other blocks are divided into two halves; each subset
+    of one half is matched with subsets of the other, sorted by their sums, that make up the rest.
+    So narrow limits are met without enumerating all sets: for 40 blocks, a million subsets of
+    either half.
 
-    measures : one or more, whole numbers (m,) >= 1 of the blocks and the limits on their sums
+    quantities : one or more; every block has some of each
     adjacency : (m, m) symmetric, the cannot-links
     at_step : called between steps; what it raises ends the search
     """
 
     def __init__(
         self,
-        measures: Sequence[Measure],
+        quantities: Sequence[Quantity],
         adjacency: NDArray[np.bool_],
-        work: int = WORK,
         at_step: Callable[[], None] = lambda: None,
     ) -> None:
-        self._values = np.array([of_block for of_block, _ in measures], np.int64)
-        self._bounds = tuple(zip(*(limits.bounds() for _, limits in measures), strict=True))
+        self._values = np.array([each.linear for each in quantities], np.int64)
+        self._bounds = tuple(zip(*(each.limits.bounds() for each in quantities), strict=True))
         self._adjacency = adjacency
-        self._work, self._at_step = work, at_step
-        # Sets are looked for by the measure that tells most of them apart.
+        self._work, self._at_step = WORK, at_step
+        # The quantity with the largest sum distinguishes most sets.
         self._finest = int(self._values.sum(axis=1).argmax())
 
     def labels(self) -> NDArray[np.intp] | None:
-        """Return a packing: the cluster (m,) of each block; None if there is none.
+        """Return a packing, the cluster (m,) of each block; None if no packing exists.
 
         Raises
         ------
         UndecidedPacking
-            If that is not decided within the work of a search.
+            If the search ends undecided.
         """
         order = np.argsort(-self._values[self._finest], kind="stable")
         return next(self._packings(order, self._bounds, np.full(len(order), -1, np.intp)), None)
@@ -376,9 +372,9 @@ class ClusterPacking:
     def _packings(
         self, blocks: NDArray[np.intp], bounds: tuple[Bounds, ...], labels: NDArray[np.intp]
     ) -> Iterator[NDArray[np.intp]]:
-        """Yield the packings of blocks (q,), the largest first, into clusters of these bounds.
+        """Yield the packings of blocks (q,), sorted largest first, into clusters of these bounds.
 
-        labels : (m,) of what is packed already
+        labels : (m,) the clusters of the blocks that are packed already
         """
         if not bounds:
             yield labels
@@ -396,9 +392,9 @@ class ClusterPacking:
         bounds: Bounds,
         others: tuple[Bounds, ...],
     ) -> Iterator[NDArray[np.bool_]]:
-        """Yield the sets with the first block that may be a cluster, as marks (q,).
+        """Yield the sets with the first block that may be a cluster, as masks (q,).
 
-        They leave as much to the others as these may have.
+        The remaining blocks are within the total limits of the other clusters.
         """
         if not len(blocks):
             return
@@ -450,7 +446,7 @@ class ClusterPacking:
 
 
 def _sums_of_subsets(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sums (2^q,) of all subsets of values (q,): bit i of a position is value i."""
+    """Return the sums (2^q,) of all subsets of values (q,): bit i of a position means value i."""
     sums = np.zeros(1, np.int64)
     for value in values:
         sums = np.concatenate([sums, sums + value])

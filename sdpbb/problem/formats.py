@@ -1,45 +1,45 @@
 """Files of points, of constraints and of labels; docs/how-to/formats.md has examples.
 
 Points
-    By the suffix of the file's name: workbooks (`.xlsx`), Parquet and Feather with a column per
-    feature, arrays (n, d) of `numpy.save` and `numpy.savez`.
+    The suffix of the file's name decides on workbooks (`.xlsx`), on Parquet and Feather with a
+    column per feature, and on arrays (n, d) of `numpy.save` and `numpy.savez`.
 
-    CSV, if the suffix or the first line says so: a row of numbers per point. The first line is a
-    heading if none of its fields is a number; columns without a heading are called 1, 2, ...
+    CSV, by the suffix or the first line: a row of numbers per point. The first line is a heading if
+    none of its fields is a number; columns without a heading are called 1, 2, ...
 
     Text otherwise: a first line `n d k` or `n d`, then n rows of d numbers separated by blanks (the
     format of SOS-SDP and PC-SOS-SDP). Text after `#` is a comment.
 
-    Numbers become doubles, to which they are rounded.
+    Numbers are rounded to doubles.
 
 Constraints
-    pc-sos-sdp: one per line, `ML i j` (must-link) and `CL i j` (cannot-link), `GAMMA x` (points
-    farther apart than x cannot link) and `DELTA x` (points closer than x must link). This is the
-    format of PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft constraints of weight
-    w >= 0, or 1 if it is left out; inf is a hard one.
+    pc-sos-sdp: one constraint per line, `ML i j` (must-link) and `CL i j` (cannot-link), `GAMMA x`
+    (points farther apart than x cannot link) and `DELTA x` (points closer than x must link). This
+    is the format of PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft constraints of
+    weight w >= 0; the default is 1, and inf means a hard constraint.
 
-    `MINSIZE n`, `MAXSIZE n`, `SIZES n n-n ...`, `MINWEIGHT w` and `MAXWEIGHT w`, each once at most,
-    limit the sizes and weights of clusters. `OVERLAP l i j ...` (a cluster has at most l of the
-    points i, j, ...), `DIFFERENCE l i j ...` (at most l points besides these) and `SOFTCL l i j
-    i j ...` (at most l of the pairs i j) may be given several times.
+    `MINSIZE n`, `MAXSIZE n`, `SIZES n n-n ...`, `MINWEIGHT w` and `MAXWEIGHT w` limit the sizes and
+    weights of clusters; each occurs at most once. `OVERLAP l i j ...` (a cluster has at most l of
+    the points i, j, ...), `DIFFERENCE l i j ...` (at most l other points) and `SOFTCL l i j i j
+    ...` (at most l of the pairs i j) may be repeated.
 
-    csv: a table with two columns for the rows, one that says how they are linked, and perhaps one
-    of weights, with which a constraint is soft.
+    csv: a table with two columns for the rows, one for the kind of link, and perhaps one for the
+    weight, which makes a constraint soft.
 
     cccg: lines `i j 1` (must-link) and `i j -1` (cannot-link).
 
     matrix: n rows of n entries 1 (must-link), -1 (cannot-link) and 0 (neither), 1 on the diagonal.
-    A pair may be stated on both sides of the diagonal, or on one (the format of BH-k-means).
+    A pair may be on both sides of the diagonal, or on one side (the format of BH-k-means).
 
-    pccc: a JSON object with lists of pairs `ml`, `cl`, `sml` and `scl` (soft), and of confidences
-    `sml_proba` and `scl_proba`, 0 < w <= 1, which are weights. Any of them may be left out.
+    pccc: a JSON object with lists of pairs `ml`, `cl`, `sml` and `scl` (soft), and lists of
+    confidences `sml_proba` and `scl_proba`, 0 < w <= 1, which are weights. Each list is optional.
 
-    Rows are numbered from 0, or from 1 with one_based, or called by the names in the index_column
-    of the points. Text after `#` is a comment, except in JSON and tables.
+    Rows are numbered from 0, or from 1 with one_based, or have the names in the index_column of the
+    points. Text after `#` is a comment, except in JSON and tables.
 
 Labels
-    One per line, in the order of the points, numbers or words; an array (n,); or a table, where
-    they go by the names of the rows.
+    One per line, in the order of the points, numbers or words; an array (n,); or a table, whose
+    labels are matched by the names of the rows.
 
 Text is UTF-8, unless an encoding is given. Blank lines are skipped.
 """
@@ -93,11 +93,13 @@ def read_instance(
     constraints_path: FilePath | None = None,
     **reading: Unpack[ReadingArguments],
 ) -> Instance:
-    """Read an instance from its files: `Instance.from_files`, which states the parameters.
+    """Read an instance from its files, as `Instance.from_files` does.
+
+    Parameters and warnings: see there.
 
     Raises
     ------
     InstanceError, ParameterError
-        As there.
+        See there.
     """
     return Instance.from_files(data_path, k, constraints_path, **reading)

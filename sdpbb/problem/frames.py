@@ -1,4 +1,4 @@
-"""Points and values of data frames: pandas, polars and pyarrow, with the names of their rows."""
+"""Data frames of pandas, polars and pyarrow: their points, values and names of rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,12 @@ from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import counted, is_missing
 
-# Names that a message lists.
-SHOWN = 3
+# Number of names that a message lists.
+SHOWN_NAMES = 3
 
 
 def is_frame(values: object) -> bool:
-    """Return whether values are a data frame of pandas or polars.
-
-    Neither of these is imported for it.
-    """
+    """Return whether values are a data frame of pandas or polars, without importing them."""
     kind = type(values)
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] in ("pandas", "polars")
 
@@ -37,16 +34,16 @@ def table_of_frame(frame: Any, reading: Reading, n_index: int = 0, where: str = 
 
     Parameters
     ----------
-    frame : of pandas or polars (see `is_frame`), or a table of pyarrow
-    reading : its columns. Without an index_column a pandas frame's own index names the rows,
-        unless it merely counts from 0. The column of weights is one of the features here
-    n_index : number of the first columns that are an index, and no features; one names the rows
-    where : what notes begin with
+    frame : data frame of pandas or polars (see `is_frame`), or table of pyarrow
+    reading : options that name columns. Without an index_column the index of a pandas frame names
+        the rows, unless it merely counts from 0. The column of weights is among the features here
+    n_index : number of first columns that are an index, not features; a single one names the rows
+    where : beginning of notes
 
     Raises
     ------
     InstanceError
-        Naming the column and row at fault.
+        Naming the wrong column and row.
     """
     columns = columns_of(frame)
     roles = Roles.of(columns, reading, "", n_index)
@@ -58,7 +55,7 @@ def table_of_frame(frame: Any, reading: Reading, n_index: int = 0, where: str = 
     texts = {at: _values(column_of(frame, at)) for at in roles.texts}
     table = PointTable.of_columns(points, columns, roles, texts, reading, where)
     index = getattr(frame, "index", None)
-    table = table.called(frame_index=index)
+    table = table.with_origin(frame_index=index)
     if roles.index is not None or index is None or merely_counts(index):
         return table
     try:
@@ -66,17 +63,17 @@ def table_of_frame(frame: Any, reading: Reading, n_index: int = 0, where: str = 
     except InstanceError as error:
         problem = f"{error}, or to number the rows: reset_index(drop=True)"
         return replace(table, name_problem=problem)
-    table = table.called(
+    table = table.with_origin(
         row_names=tuple(map(str, names)), index_name="" if index.name is None else str(index.name)
     )
     return replace(table, names=names)
 
 
 def check_numbers(frame: Any, positions: Iterable[int], remedy: str) -> None:
-    """Raise the InstanceError for the first value that is there and no number.
+    """Raise the InstanceError for the first value that is neither missing nor a number.
 
-    positions : of the columns that are looked at
-    remedy : what is expected, besides numbers
+    positions : the columns to check
+    remedy : end of the message, an alternative to numbers
     """
     columns = columns_of(frame)
     for at in positions:
@@ -84,19 +81,19 @@ def check_numbers(frame: Any, positions: Iterable[int], remedy: str) -> None:
 
 
 def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) -> Any:
-    """Return constraints on the rows of a table by numbers, from 0, among these rows.
+    """Return constraints on the rows of a table by row numbers from 0.
 
     Parameters
     ----------
-    entries : pairs (name, name), or triples (name, name, weight), whose third entry is kept; where
-        the rows of the table have no names, whatever it is, which is returned as it is
-    argument : what messages call entries, such as "must_link"
+    entries : pairs (name, name), or triples (name, name, weight), whose weight stays. If the rows
+        of the table have no names, any value is returned unchanged
+    argument : name of the argument in messages, such as "must_link"
 
     Raises
     ------
     InstanceError
-        Naming the argument, the position in it, and the name that is unknown, or of a dropped row;
-        or if there are any entries, and the index of the frame does not name its rows.
+        Naming the argument, the position in it, and the unknown or dropped row; or if there are
+        entries, but the index of the frame does not name its rows.
     """
     are_numbers = table.names is None and table.origin.kept_rows is None
     if entries is None or (are_numbers and not table.name_problem):
@@ -119,12 +116,12 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
 
 
 def with_present_rows(entries: Iterable[Any] | None, frame: Any, index_column: str | None) -> Any:
-    """Return the pairs, or triples with a weight, both of whose rows a frame has.
+    """Return the pairs, or triples with a weight, whose rows are both in a frame.
 
-    entries : by names of rows, as for `numbered`, or by row numbers where the index merely counts
+    entries : by names of rows, as for `numbered`, or by row numbers if the index merely counts
     """
     if entries is None or not _is_list(entries):
-        return entries  # which `numbered` refuses
+        return entries  # `numbered` refuses them later
     columns, index = columns_of(frame), getattr(frame, "index", None)
     names: Any = range(len(frame))
     if index_column is not None:
@@ -147,7 +144,7 @@ def _rows_of(entries: Iterable[Any]) -> Iterator[Any]:
 
 
 def columns_of(frame: Any) -> list[Hashable]:
-    """Return the names of the columns; several may have the same one."""
+    """Return the names of the columns, which may repeat."""
     return list(frame.columns if is_frame(frame) else frame.column_names)
 
 
@@ -159,7 +156,7 @@ def column_of(frame: Any, at: int) -> Any:
 
 
 def merely_counts(index: Any) -> bool:
-    """Return whether an index of pandas is the one of data without names: 0, 1, ..."""
+    """Return whether an index of pandas is 0, 1, ..., the default for rows without names."""
     is_range = type(index).__name__ == "RangeIndex"
     return is_range and index.start == 0 and (index.step == 1 or len(index) < 2)
 
@@ -173,7 +170,7 @@ def _values(series: Any) -> list[Any]:
 def _floats(series: Any, column: Hashable, expected: str) -> NDArray[np.float64]:
     """Return a column as floats (n,); missing values are nan.
 
-    expected : what messages say would be right
+    expected : end of messages
     """
     array = np.asarray(series.to_numpy())
     if array.dtype.kind in "biuf":
@@ -196,16 +193,17 @@ def in_row_order(
 ) -> Any:
     """Return values of the rows, such as labels, in the order of the points.
 
-    A pandas series whose index is not the one of the points goes by it, as it has the names of the
-    rows in any order. All others go by position, also a series that merely counts where the points
-    are no data frame. Where rows of the data are left out, values may be of all rows.
+    A pandas series is matched by its index, which has the names of the rows in any order, unless
+    the points have the same index. Other values are matched by position; so is a series whose index
+    merely counts, if the points are not a data frame. If rows were dropped, values may be of all
+    rows of the data.
 
     Parameters
     ----------
-    values : of any type; checked no further
+    values : values of any type, not checked further
     n_points : the number of points
-    origin : what the rows are called
-    argument : what messages call the values
+    origin : names of the rows
+    argument : name of the values in messages
     partial : whether a series may lack rows, whose values are None then
 
     Raises
@@ -218,7 +216,7 @@ def in_row_order(
         is_same = own is not None and (index.equals(own) or index.equals(origin.index))
         has_no_names = own is None and (origin.row_names is None or merely_counts(index))
         if own is not None and not is_same and merely_counts(index):
-            # It has no names, and whether it has numbers of rows is not certain.
+            # It has no names, and may or may not be row numbers.
             raise InstanceError(
                 f"{argument}: their index only counts, and differs from the index of the points; "
                 f"expected the index of the points, or {argument}.to_numpy(), which goes by "
@@ -236,12 +234,12 @@ def in_row_order(
 
 
 def note_noise(n_noise: int, n: int, where: str) -> None:
-    """Note that labels -1, which other tools give to noise and to unknown rows, are a cluster.
+    """Warn that labels -1, which other tools give to noise and to unknown rows, are a cluster.
 
     Warns
     -----
     InstanceNote
-        If n_noise of the n labels are -1.
+        If n_noise > 0 of the n labels are -1.
     """
     if n_noise:
         warn_caller(
@@ -259,17 +257,19 @@ def positions(
     partial: bool = False,
     advice: str = "",
 ) -> list[int]:
-    """Return the positions, among the names found, of the names of the points; -1 for none.
+    """Return the position of each wanted name among the found names; -1: not found.
 
-    known : names of all rows, also of those that are left out
-    argument : what messages call the values
-    partial : whether there may be none for a point
+    found : names in the values
+    wanted : names of the points
+    known : names of all rows of the data, dropped rows included
+    argument : name of the values in messages
+    partial : whether wanted names may be missing
     advice : end of messages
 
     Raises
     ------
     InstanceError
-        If a name repeats, is not known, or, unless partial, is lacking.
+        If a name repeats or is unknown, or a wanted name is missing and partial is false.
     """
     at = {name: position for position, name in enumerate(found)}
     lacking = [name for name in wanted if name not in at]
@@ -285,7 +285,7 @@ def positions(
         says = "none for" if not others else "the points do not have"
         names = others or lacking
         raise InstanceError(
-            f"{argument}: {says} {len(names)} ({first_of(map(quoted, names), SHOWN)}) of "
+            f"{argument}: {says} {len(names)} ({first_of(map(quoted, names), SHOWN_NAMES)}) of "
             f"{counted(len(found if others else wanted), 'row')}; expected one for each row, by "
             f"the names of the points{advice}"
         )

@@ -1,8 +1,8 @@
-"""Geometries: rows as points, so that squared Euclidean distances are what is to be minimised.
+"""Geometries: conversion of rows to points whose squared Euclidean distances are minimised.
 
-A sum of squares needs inner products only. Rows whose angles count are divided by their length.
-Where a matrix of inner products (a kernel) or of squared distances is given instead of rows, points
-with these distances take their place; all methods then work on points, as always.
+A sum of squares needs inner products only. For angles, rows are divided by their length. A matrix
+of inner products (a kernel) or of squared distances is replaced by points with these distances. So
+all methods work on points.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from sdpbb.errors import InstanceError
 MATRICES = ("kernel", "squared-distances")
 """Metrics whose data are a matrix (n, n) of the rows with each other."""
 
-# Share of the largest squared distance that coordinates may lose: far below any gap.
+# Error of coordinates as a share of the largest squared distance: far below any gap.
 NEGLIGIBLE = 1e-12
-# Share of it by which a matrix may fail to be one of distances: what others' rounding leaves.
+# Errors allowed in a given matrix, as such a share: it may have been rounded.
 TOLERANCE = 1e-9
-# Columns of a sparse matrix, for each of its rows, up to which it becomes an array as it is.
+# Maximum number of columns per row for which a sparse matrix becomes an array of the same shape.
 MOST_COLUMNS = 2
 
 
 def on_the_sphere(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return points (n, d), of coordinates up to 1e100, divided by their lengths.
 
-    For them || x - y ||^2 = 2 - 2 cos(x, y). Sums of squares are rounded once (`math.fsum`), so
-    that points are the same, to the last bit, on every machine.
+    Then || x - y ||^2 = 2 - 2 cos(x, y). Sums of squares are rounded once (`math.fsum`), so that
+    points are the same, to the last bit, on every machine.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def on_the_sphere(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def points_of_matrix(matrix: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
-    """Return points (n, r) with the distances that a matrix (n, n) states.
+    """Return points (n, r) with the distances given by a matrix (n, n).
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def points_of_matrix(matrix: NDArray[np.float64], metric: str) -> NDArray[np.flo
     Raises
     ------
     InstanceError
-        If the matrix is not square and symmetric, or no points have such distances; with the least
-        eigenvalue of the inner products around their mean, which is negative then.
+        If the matrix is not square and symmetric, or no points have such distances. In the second
+        case the message has the least eigenvalue of the centred inner products, which is negative.
     """
     squares = _squared_distances(matrix, metric)
     points, error = _coordinates(squares)
@@ -108,11 +108,11 @@ def _squared_distances(matrix: NDArray[np.float64], metric: str) -> NDArray[np.f
 
 
 def _coordinates(squares: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return points (n, r), and by how much their inner products differ from those asked for.
+    """Return points (n, r), and the largest error of their inner products.
 
-    Inner products around the first point, (D_i0 + D_0j - D_ij) / 2 of squared distances D, are
-    factorised by Cholesky's method, the largest pivot first. Each number is computed from others by
-    one rounded operation at a time, so that points are the same, to the last bit, on every machine.
+    Cholesky's method with the largest pivot first factorises the inner products around the first
+    point, (D_i0 + D_0j - D_ij) / 2 for squared distances D. Each operation is rounded by itself, so
+    that points are the same, to the last bit, on every machine.
     """
     left = 0.5 * ((squares[:, :1] + squares[:1]) - squares)
     n, smallest = len(left), NEGLIGIBLE * float(squares.max())
@@ -143,15 +143,15 @@ def _least_eigenvalue(squares: NDArray[np.float64]) -> float:
 
 
 def is_sparse(values: Any) -> bool:
-    """Return whether values are a sparse matrix of SciPy, which is not imported for it."""
+    """Return whether values are a sparse matrix of SciPy, without importing SciPy."""
     return hasattr(values, "toarray") and hasattr(values, "nnz")
 
 
 def dense(points: Any) -> Any:
-    """Return points of a sparse matrix (n, d) as an array, and anything else as it is.
+    """Return points of a sparse matrix (n, d) as an array, and anything else unchanged.
 
     A matrix with many more columns than rows becomes points in the space of its rows, with the same
-    inner products: no method needs more.
+    inner products.
     """
     if not is_sparse(points):
         return points
@@ -160,6 +160,6 @@ def dense(points: Any) -> Any:
         return points.toarray()
     rows = points.tocsr().astype(np.float64)
     products = (rows @ rows.T).toarray()
-    # One more row, of zeros, is the origin: angles and lengths stay, not only distances.
+    # The origin, as one more row of zeros, preserves angles and lengths, not only distances.
     products = np.pad(products, (1, 0))
     return _coordinates(_squared_distances(products, "kernel"))[0][1:]

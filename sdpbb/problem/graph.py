@@ -11,10 +11,9 @@ def connected_components(n: int, pairs: NDArray[np.intp]) -> NDArray[np.intp]:
 
     Components are numbered 0, 1, ... by their smallest vertex.
     """
-    # SciPy's takes longer to import than all else that is needed to read an instance and to say
-    # what is wrong with it.
+    # Not SciPy's: importing it takes longer than reading an instance and reporting its errors.
     vertices = np.arange(n)
-    root = vertices.copy()  # of each vertex, the smallest known in its component
+    root = vertices.copy()  # the smallest vertex known in the component of each vertex
     i, j = pairs.T
     while len(i):
         low, high = np.minimum(i, j), np.maximum(i, j)
@@ -36,18 +35,18 @@ def distinct_edges(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
     i, j = pairs.T
     width = int(pairs.max()) + 1
     keys = np.minimum(i, j) * width + np.maximum(i, j)
-    keys.sort()  # np.unique hashes, which takes five times as long for millions
+    keys.sort()  # np.unique hashes, and is five times slower for millions
     return np.column_stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], width))
 
 
 class NeighbourSets:
     """Neighbours of each of n vertices under undirected edges (p, 2), as sets.
 
-    A set is made when it is first asked for: of a million vertices, few are.
+    A set is made at its first use: of a million vertices, few are used.
 
     Attributes
     ----------
-    n_ends : (n,) number of ends of edges at each vertex: at least that of its neighbours
+    n_ends : (n,) number of ends of edges at each vertex, repeated edges included
     """
 
     def __init__(self, n: int, pairs: NDArray[np.intp]) -> None:
@@ -74,9 +73,9 @@ class NeighbourSets:
 def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int, ...]:
     """Return a shortest path from i to j, both included, through undirected edges (p, 2).
 
-    There must be one.
+    A path must exist.
     """
-    from scipy.sparse import coo_array  # like the next one, a tenth of a second, and seldom needed
+    from scipy.sparse import coo_array  # seldom needed; both imports take a tenth of a second
     from scipy.sparse.csgraph import breadth_first_order
 
     graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
@@ -88,14 +87,14 @@ def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int,
 
 
 def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the same grouping as labels (n,) in canonical form.
+    """Return labels (n,) of the same groups in canonical form.
 
     Groups are numbered 0, 1, ... by their first members.
     """
     n = len(labels)
     if n and not (labels.min() >= 0 and labels.max() < n):
         labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
-    # In a time that is linear in n: to sort a million labels takes as long as to assign them.
+    # Linear in n: sorting a million labels takes as long as assigning them.
     first = np.full(n, n)
     np.minimum.at(first, labels, np.arange(n))
     used = np.flatnonzero(first < n)
@@ -106,9 +105,9 @@ def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def spanning_forest(n: int, edges: NDArray[np.intp]) -> list[int]:
-    """Return ascending positions of the edges (p, 2) that are a spanning forest of n vertices.
+    """Return the ascending positions of edges (p, 2) that form a spanning forest of n vertices.
 
-    In their order, each joins two trees of those before it.
+    Each of these edges joins two trees of the edges before it.
     """
     from scipy.sparse import coo_array  # as above
     from scipy.sparse.csgraph import minimum_spanning_tree

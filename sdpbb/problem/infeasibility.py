@@ -1,4 +1,4 @@
-"""Proofs that no clustering satisfies the constraints, and what cannot-links force together."""
+"""Proofs that no clustering satisfies the constraints, and merges that cannot-links force."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class InfeasibilityKind(Enum):
     TOO_MUCH_FOR_K = "more points, or pairs that must be together, than k clusters may hold"
     SIZES = "k clusters within the limits cannot hold all points"
     EXHAUSTED = "no clustering satisfies the constraints on clusters"
-    """The search has looked everywhere."""
+    """The search tree has been enumerated."""
 
 
 @stored
@@ -37,12 +37,12 @@ class InfeasibilityKind(Enum):
 class Infeasibility:
     """Proof that no clustering exists.
 
-    Pairs that constraints on clusters keep apart count as cannot-links.
+    Pairs that constraints on clusters forbid count as cannot-links.
 
-    kind : of the proof
-    points : the row numbers it rests on
-    n_nodes : the nodes of the tree that it took, for EXHAUSTED
-    rows : what the user calls these points; () for their row numbers
+    kind : kind of the proof
+    points : the row numbers of the points in the proof
+    n_nodes : number of nodes of the search tree, for EXHAUSTED
+    rows : the user's names of these points; (): messages show row numbers
     """
 
     kind: InfeasibilityKind
@@ -64,8 +64,8 @@ class Infeasibility:
         return f"{self.kind.value} (points {first_of(names, 12)})"
 
 
-# Enumerating (k-1)-cliques is exponential in dense graphs. Propagation is optional strength, never
-# needed for correctness, so it stops after this much work, counted in common neighbours looked at.
+# Enumerating (k-1)-cliques is exponential in dense graphs. Propagation is not needed for
+# correctness, so it stops after this number of common neighbours.
 CLIQUE_BUDGET = 100_000
 
 
@@ -74,12 +74,12 @@ def forced_merges(
 ) -> NDArray[np.intp] | Infeasibility:
     """Return pairs of blocks (p, 2) that share a cluster in every clustering with k clusters.
 
-    Two blocks that are both cannot-linked to each member of a cannot-link clique of k - 1 blocks
-    are both in the one cluster which the clique leaves over. If they are cannot-linked themselves,
-    the k + 1 blocks are a clique and no clustering exists. For k = 2 the closure of the rule is
-    the 2-colouring of each component, computed at once.
+    Take a cannot-link clique of k - 1 blocks. Two blocks that are both cannot-linked to each of its
+    members share the one remaining cluster. If they are cannot-linked themselves, the k + 1 blocks
+    are a clique, and no clustering exists. For k = 2 the closure of the rule is the 2-colouring of
+    each component, computed at once.
 
-    Returns an empty array when nothing is forced; `Infeasibility.points` hold block numbers.
+    The array is empty if nothing is forced. `Infeasibility.points` are block numbers.
     """
     if k == 1:
         return _merge_all(n_blocks, cannot_link)
@@ -92,8 +92,7 @@ def forced_merges(
 def clique_merges(neighbours: NeighbourSets, k: int) -> NDArray[np.intp] | Infeasibility:
     """Return merges of blocks as rows (t, k + 1): i, j, and the clique that forces them together.
 
-    Or the Infeasibility, with the k + 1 blocks of a clique. A block j that joins another one stands
-    for it no longer: each is in one row.
+    Each block j is in one row only. Or return the Infeasibility, with the k + 1 blocks of a clique.
     """
     rows: dict[int, tuple[int, ...]] = {}
     for clique, common in _shared_cliques(neighbours, k - 1):
@@ -118,8 +117,8 @@ def _two_colouring(
 ) -> NDArray[np.intp] | Infeasibility:
     """Return the components of the bipartite double cover.
 
-    Its vertices are (v, side), and a cannot-link joins opposite sides. A block that meets both of
-    its own copies lies on an odd cycle.
+    Its vertices are (v, side), and a cannot-link joins opposite sides. A block lies on an odd cycle
+    if both of its copies are in one component.
     """
     side = np.array([0, n_blocks])
     cover = np.concatenate([cannot_link + side, cannot_link + side[::-1]])
@@ -139,10 +138,10 @@ def _two_colouring(
 
 
 def _first_cycle(walk: list[int]) -> tuple[int, ...]:
-    """Return the part of a closed walk between the first vertex met again and itself.
+    """Return the part of a closed walk from the first repeated vertex to its repetition.
 
-    On a shortest walk from a copy of a vertex to the other one, it meets the other copy of that
-    vertex, too, so that its length is odd.
+    The walk is a shortest one between the two copies of a vertex. So the repetition is the other
+    copy of the repeated vertex, and the length of the part is odd.
     """
     met: dict[int, int] = {}
     for at, vertex in enumerate(walk):
@@ -155,16 +154,16 @@ def _first_cycle(walk: list[int]) -> tuple[int, ...]:
 def _shared_cliques(
     neighbours: NeighbourSets, order: int
 ) -> Iterator[tuple[tuple[int, ...], set[int]]]:
-    """Yield the cliques of the given order that share at least two neighbours, each with these.
+    """Yield each clique of the given order that has at least two common neighbours, and these.
 
-    The members have these neighbours in common. It ends when CLIQUE_BUDGET is spent.
+    The enumeration ends when CLIQUE_BUDGET is spent.
     """
     budget = CLIQUE_BUDGET
     for start in np.flatnonzero(neighbours.n_ends > order)[::-1].tolist():
         if len(neighbours[start]) <= order:
             continue
-        # A clique with the common neighbours of all but the last of its members: those of all are
-        # found when its turn comes, so that what waits holds no sets of its own.
+        # A clique, and the common neighbours of all its members but the last. Intersecting later
+        # saves memory: waiting cliques share their sets.
         stack: list[tuple[tuple[int, ...], set[int]]] = [((start,), set(neighbours[start]))]
         while stack and budget > 0:
             clique, before = stack.pop()

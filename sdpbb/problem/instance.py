@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
+from sdpbb.checker.kernel.sizes import SizeLimits, StatedMeasure
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.checks import (
-    ClassSizes,
     Sizes,
     SoftPairs,
     StatedSizes,
@@ -27,7 +26,6 @@ from sdpbb.problem.checks import (
     checked_soft_pairs,
     checked_weights,
     frozen,
-    listed,
     number_of_clusters,
     sizes_text,
 )
@@ -39,8 +37,16 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.quantities import CLASSES, LEAST, POINTS, WEIGHT, Quantity
-from sdpbb.problem.rules import LIMITS, Rules, check_rows, is_built_in, split_maxima, within
+from sdpbb.problem.quantities import LEAST, POINTS, WEIGHT
+from sdpbb.problem.rules import (
+    LIMITS,
+    Rules,
+    check_rows,
+    is_built_in,
+    split_maxima,
+    stated_measures,
+    within,
+)
 from sdpbb.problem.sources import Constructors, InstanceArguments
 from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive import stored
@@ -49,8 +55,8 @@ from sdpbb.runtime.document import Document, Facts
 from sdpbb.runtime.results import Shown
 from sdpbb.runtime.values import counted
 
-# Names of features that a notebook shows.
-SHOWN_NAMES = 8
+# Number of features whose names a notebook shows.
+SHOWN_FEATURES = 8
 
 
 @stored
@@ -71,39 +77,39 @@ class Instance(Constructors, Shown):
 
     Parameters
     ----------
-    points : array (n, d), or what NumPy makes one of, finite, n >= 1, d >= 1; a sparse matrix; or a
-        data frame, of which the origin keeps the names of rows and columns. No coordinate beyond
-        1e100; the points coincide or differ by 1e-100 in one coordinate at least
+    points : array (n, d), or anything that NumPy converts to one, finite, n >= 1, d >= 1; a sparse
+        matrix; or a data frame, whose names of rows and columns are in the origin. No coordinate
+        exceeds 1e100. The points coincide, or differ by at least 1e-100 in some coordinate
     k : number of clusters, 1 <= k <= n
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
-        numbers, from 0, of a data frame, too (`from_points` takes names); None for no pairs
+        numbers from 0, also for a data frame (`from_points` supports names); None: no pairs
     name : what reports call the instance
     soft_must_link, soft_cannot_link : pairs that may be violated at a price: triples (i, j,
         weight) with weight >= 0 in units of the cost, or a `SoftPairs`; None: no pairs. A pair of
         weight 0 is ignored, one of weight inf is a must-link or a cannot-link. Pairs may contradict
         each other and the hard ones
     cluster_constraints : any iterable of `ClusterConstraint` objects
-        (`sdpbb.problem.cluster_constraints`), each of which every cluster satisfies; None: no
+        (`sdpbb.problem.cluster_constraints`); every cluster satisfies all of them. None: no
         constraints
-    origin : what messages call the rows and the constraints
-    weights : (n,) positive numbers w, of any scale: one of 3 is the same as three equal points that
-        are must-linked. None for 1 each. Constraints on clusters, and limits on sizes, count points
-        all the same
+    origin : names of rows and constraints for messages
+    weights : (n,) positive numbers w, of any scale. A point of weight 3 costs the same as three
+        equal points that are must-linked. None: 1 each. Constraints on clusters, and limits on
+        sizes, count points regardless of weights
     min_size, max_size : integers >= 1, limits on the number of points of every cluster; None: no
         limit. A `MaximumSize` among the constraints on clusters becomes max_size
     sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order,
-        or ranges (least, most) of these; None where they are not given. Kept in ascending order.
-        A mapping states those of the clusters of known classes, one for each cluster
+        or ranges (least, most) of these; None: no sizes. They are stored in ascending order. A
+        mapping from known classes to sizes states the size of each class's cluster
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
-        `weights`, or on its number of points if these are None; None: no limit. They hold to
-        within one part in 10^9, or the rounding of weights to whole units if that is more
+        `weights`, or on its number of points if these are None; None: no limit. The tolerance is
+        one part in 10^9, or the rounding of weights to whole units if that is more
         (`sdpbb.checker.kernel.sizes`)
     known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where the class
-        is unknown. Rows of the same class are must-linked, and rows of different classes cannot
-        link; `KnownClasses` may say less. The pairs are part of must_link and cannot_link, or of
-        the soft ones; the origin keeps the classes
-    as_points : whether the points may be a square symmetric table with a zero diagonal, which is
-        refused otherwise, as it looks like a matrix of distances
+        is unknown. Rows of the same class are must-linked, rows of different classes
+        cannot-linked; `KnownClasses` may say less. The pairs become part of must_link and
+        cannot_link, or of the soft lists. The classes are in the origin
+    as_points : whether the points may be a square symmetric table with a zero diagonal. Otherwise
+        it is refused, as it looks like a matrix of distances
 
     Raises
     ------
@@ -132,7 +138,7 @@ class Instance(Constructors, Shown):
     known_classes: InitVar[Any] = None
     as_points: bool = False
 
-    if TYPE_CHECKING:  # what may be given; the attributes are what it is made to
+    if TYPE_CHECKING:  # types that callers may pass; the attributes have the types above
 
         def __init__(
             self,
@@ -175,10 +181,8 @@ class Instance(Constructors, Shown):
         for argument in ("soft_must_link", "soft_cannot_link"):
             soft = checked_soft_pairs(getattr(self, argument), n, argument)
             hard = argument.removeprefix("soft_")
-            is_hard, is_soft = (
-                np.isinf(soft.weights),
-                np.isfinite(soft.weights) & (soft.weights > 0),
-            )
+            is_hard = np.isinf(soft.weights)
+            is_soft = (soft.weights > 0) & ~is_hard
             if is_hard.any():
                 pairs = np.concatenate([getattr(self, hard), soft.pairs[is_hard]])
                 _set(self, hard, frozen(pairs))
@@ -212,7 +216,7 @@ class Instance(Constructors, Shown):
         _set(self, "sizes", checked_sizes(self.sizes, n, self.k, names))
 
     def _link(self, classes: KnownClasses) -> None:
-        """Add the pairs, hard or soft, that known classes of rows amount to."""
+        """Add the pairs, hard or soft, that known classes of rows imply."""
         classes.check(self.k)
         for argument, pairs in (("must_link", classes.together), ("cannot_link", classes.apart)):
             if classes.weight is None:
@@ -240,7 +244,7 @@ class Instance(Constructors, Shown):
 
     @cached_property
     def scaled(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Points (n, d) and weights (n,) in the units of a contraction; None for 1 each.
+        """Points (n, d) and weights (n,) in the units of a contraction; weights None: 1 each.
 
         All sums of squares are the same. The mean weight is in [1/2, 2).
         """
@@ -258,8 +262,7 @@ class Instance(Constructors, Shown):
     @property
     def limits(self) -> dict[str, int | float | Sizes]:
         """Limits on clusters as given, by argument."""
-        values = {argument: getattr(self, argument) for argument in LIMITS}
-        return {argument: value for argument, value in values.items() if value is not None}
+        return {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
 
     @property
     def has_soft_constraints(self) -> bool:
@@ -267,14 +270,14 @@ class Instance(Constructors, Shown):
 
     @property
     def is_monotone(self) -> bool:
-        """True if the optimum never rises when k does, as long as must-links leave k components.
+        """True if the optimum never rises with k, as long as must-links leave k components.
 
-        A cluster of several components is divided between two of them: each part satisfies the
+        Proof: divide a cluster of several components into two clusters. Both satisfy the
         constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
 
-        Least sizes, weights and amounts may forbid a part, unless a single point satisfies them.
-        Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
-        own may depend on the k of the instance that it is given.
+        False in these cases. Least sizes, weights and amounts may forbid a part, unless a single
+        point satisfies them. Listed sizes are for one k. A part may violate a soft must-link. A
+        constraint that the user has programmed may depend on k.
         """
         n = self.n_points
         is_limited = any(each.least > each.values(n).min() for _, each in self.stated_measures)
@@ -284,62 +287,14 @@ class Instance(Constructors, Shown):
         return is_known and self.sizes is None and not len(self.soft_must_link)
 
     @cached_property
-    def rules(self) -> Rules:
-        """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
-        stated = Rules.of(self.cluster_constraints, self.points, self.k)
-        if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
-            # Each class has a cluster of its own, whichever pairs are stated.
-            apart = np.concatenate([stated.apart, self.origin.known_classes.apart])
-            stated = replace(stated, apart=apart)
-        return replace(stated, quantities=(*self._limited(), *stated.quantities))
+    def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
+        """Limits on sizes and weights as (argument, measure); sizes are sums of ones."""
+        return stated_measures(self)
 
     @cached_property
-    def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
-        """Limits on sizes and weights as statements about measures, each after its argument.
-
-        Points that weigh 1 each are counted. Sizes of known classes are further statements.
-        """
-        found: list[tuple[str, StatedMeasure]] = []
-        if self.min_size is not None:
-            found.append(("min_size", StatedMeasure(self.min_size)))
-        if self.max_size is not None:
-            found.append(("max_size", StatedMeasure(most=min(self.max_size, LARGEST_SUM))))
-        if self.sizes is not None:
-            ranges = tuple(sorted(map(as_range, listed(self.sizes))))
-            found.append(("sizes", StatedMeasure(listed=ranges)))
-        if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
-            found += [("sizes", each) for each in self.origin.known_classes.measures(self.sizes)]
-        if self.min_weight is None and self.max_weight is None:
-            return found
-        weights = WeightUnits.of(self.weights, self.n_points)
-        units = None if self.weights is None else weights.units
-        if self.min_weight is not None:
-            least = weights.least(self.min_weight)
-            found.append(("min_weight", StatedMeasure(least, units=units)))
-        if self.max_weight is not None:
-            most = weights.most(self.max_weight)
-            found.append(("max_weight", StatedMeasure(most=most, units=units)))
-        return found
-
-    def _limited(self) -> Iterator[Quantity]:
-        """Yield the points, weights and measures of classes of clusters, if they are limited."""
-        stated = self.stated_measures
-        in_units = [(argument, one) for argument, one in stated if one.units is not None]
-        for name, own in (
-            (POINTS, [one for _, one in stated if one.units is None]),
-            (WEIGHT, [one for argument, one in in_units if argument != "sizes"]),
-            *((CLASSES, [one]) for argument, one in in_units if argument == "sizes"),
-        ):
-            if not own:
-                continue
-            values, least = own[0].values(self.n_points), max(each.least for each in own)
-            if least <= values.min():
-                least = 1  # every single point has enough
-            most = min(each.most for each in own)
-            ranges = next((each.listed for each in own if each.listed), None)
-            limits = SizeLimits.of(int(values.sum()), self.k, least, most, ranges)
-            if limits is not None:
-                yield Quantity(values, limits, name)
+    def rules(self) -> Rules:
+        """Rules on clusters that follow from all constraints but must-links and cannot-links."""
+        return Rules.of_instance(self)
 
     @property
     def size_limits(self) -> SizeLimits | None:
@@ -354,9 +309,9 @@ class Instance(Constructors, Shown):
     def stated_limits(self) -> list[str]:
         """Limits on sizes and weights of clusters as given, in words.
 
-        The list is empty if every clustering is within them.
+        The list is empty if every clustering satisfies them.
         """
-        if all(quantity.name in ("", LEAST) for quantity in self.rules.quantities):
+        if not any(quantity.is_size_or_weight for quantity in self.rules.quantities):
             return []
         most = self.max_size
         sizes = f"sizes {sizes_text(self.sizes).replace(' ', ', ')}" if self.sizes else ""
@@ -370,12 +325,9 @@ class Instance(Constructors, Shown):
 
     @property
     def has_constraints_beyond_sizes(self) -> bool:
-        """True if constraints on clusters say more than cannot-links and limits could.
-
-        Limits are on sizes and on weights.
-        """
+        """True if constraints say more than pairs and limits on sizes and weights could."""
         rules = self.rules
-        return bool(rules.oracles) or any(each.name in ("", LEAST) for each in rules.quantities)
+        return bool(rules.oracles) or not all(each.is_size_or_weight for each in rules.quantities)
 
     @property
     def limits_weight(self) -> bool:
@@ -385,7 +337,7 @@ class Instance(Constructors, Shown):
     def in_pairs_and_sizes(self) -> Instance:
         """Return the instance with cannot-links instead of constraints on clusters.
 
-        These must not say more (`has_constraints_beyond_sizes`).
+        Precondition: `has_constraints_beyond_sizes` is false.
         """
         if not self.cluster_constraints:
             return self
@@ -394,7 +346,7 @@ class Instance(Constructors, Shown):
 
     @property
     def constraints_in_words(self) -> list[str]:
-        """Numbers of constraints, a text for each kind."""
+        """Number of constraints of each kind, as texts."""
         soft = len(self.soft_must_link) + len(self.soft_cannot_link)
         constraints = [
             counted(len(self.must_link), "must-link"),
@@ -402,15 +354,11 @@ class Instance(Constructors, Shown):
         ]
         if soft:
             constraints.append(counted(soft, "soft constraint"))
-        if self.origin.known_classes is not None:
-            constraints.append(
-                f"known classes of {counted(self.origin.known_classes.n_known, 'row')}"
-            )
-        if self.cluster_constraints:
-            on_clusters = counted(len(self.cluster_constraints), "constraint")
-            constraints.append(f"{on_clusters} on clusters")
-        constraints += self.stated_limits
-        return constraints
+        if (classes := self.origin.known_classes) is not None:
+            constraints.append(f"known classes of {counted(classes.n_known, 'row')}")
+        if on_clusters := len(self.cluster_constraints):
+            constraints.append(f"{counted(on_clusters, 'constraint')} on clusters")
+        return [*constraints, *self.stated_limits]
 
     def __repr__(self) -> str:
         weights = "" if self.weights is None else " with weights"
@@ -420,7 +368,7 @@ class Instance(Constructors, Shown):
         )
 
     def document(self) -> Document:
-        """Return the sizes of the instance and the numbers of its constraints, for people."""
+        """Return the size of the instance and the numbers of its constraints, for display."""
         weights = "" if self.weights is None else " with weights"
         facts = [
             ("Points", f"{self.n_points}{weights}"),
@@ -430,7 +378,7 @@ class Instance(Constructors, Shown):
         ]
         named = self.origin.feature_names
         if named:
-            facts[1] = ("Features", f"{len(named)}: {first_of(named, SHOWN_NAMES)}")
+            facts[1] = ("Features", f"{len(named)}: {first_of(named, SHOWN_FEATURES)}")
         return Document("Instance", [Facts(facts)], self.name or "unnamed")
 
 
@@ -439,7 +387,7 @@ def _set(instance: Instance, attribute: str, value: object) -> None:
 
 
 def check_instance(value: object) -> None:
-    """Raise an InstanceError unless the value is an `Instance`, and not points, say."""
+    """Raise an InstanceError unless the value is an `Instance`; points alone are refused."""
     if not isinstance(value, Instance):
         kind = type(value).__name__
         raise InstanceError(f"instance: of type {kind}; expected an sdpbb.Instance(points, k)")
@@ -451,23 +399,23 @@ def instance_of(
     arguments: Mapping[str, Any],
     function: Callable[..., Any] | None = None,
 ) -> Instance:
-    """Return the instance that is given, or made of points.
+    """Return the given instance, or an instance made of the given points.
 
     Parameters
     ----------
     given : an instance, an array of points (n, d), or a data frame
-    k : number of clusters, of points
-    arguments : the others of points by keyword (`InstanceArguments`)
-    function : whose arguments they are, if it has no parameters of a run; None: they are known
+    k : number of clusters, if points are given
+    arguments : other arguments by keyword, if points are given (`InstanceArguments`)
+    function : the function that received the arguments; check their names. None: already checked
 
     Raises
     ------
     TypeError
-        If the function has no argument of a name.
+        If the function does not have an argument of a name.
     InstanceError
-        On the points, k and the constraints, or if the points are a path.
+        For wrong points, k or constraints, or if the points are a path.
     ParameterError
-        If an instance is given together with what it states itself.
+        If an argument is given that the given instance states itself.
     """
     if function is not None:
         check_keywords(arguments, InstanceArguments.__annotations__, function)

@@ -1,4 +1,4 @@
-"""Known classes of some rows, and the pairs that they amount to."""
+"""Known classes of some rows, and the pairs that they imply."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sdpbb.runtime.archive import stored
 from sdpbb.runtime.reading import ClassesMay
 from sdpbb.runtime.values import is_missing
 
-# Classes that a message names.
-SHOWN = 6
-# Most pairs that soft known classes amount to, of some 1,400 rows; no bound gets near as many.
+# Number of classes that a message names.
+SHOWN_CLASSES = 6
+# Maximum number of pairs of soft known classes: some 1,400 rows, far more than bounds can handle.
 MOST_SOFT_PAIRS = 10**6
 
 
@@ -29,9 +29,9 @@ class KnownClasses:
     """Known classes of some rows: equal classes share a cluster, different classes do not.
 
     numbers : (n,) the class of each row, 0, 1, ... by the first row of each; -1 where unknown
-    names : what the user calls the classes
-    argument : what messages call the classes as a whole
-    weight : cost of each pair of rows that does otherwise, > 0; None: no pair may
+    names : the user's names of the classes
+    argument : name of the argument in messages
+    weight : cost > 0 of each pair of rows that contradicts the classes; None: none may
     may : "share": different classes may share a cluster; "split": rows of one class may be in
         several clusters; None: neither
     """
@@ -48,10 +48,10 @@ class KnownClasses:
 
         Parameters
         ----------
-        values : (n,) numbers or texts; -1, None, nan, "" or a word for a missing value (NA) where
-            the class is unknown. Texts of the same number are the same class. `KnownClasses` are
-            returned as they are
-        argument : what messages call them
+        values : (n,) numbers or texts. -1, None, nan, "" or a word for a missing value (NA) mean an
+            unknown class. Texts of the same number are the same class. `KnownClasses` are returned
+            unchanged
+        argument : name of the argument in messages
 
         Raises
         ------
@@ -99,7 +99,7 @@ class KnownClasses:
     def together(self) -> NDArray[np.intp]:
         """Pairs (p, 2) of rows, i < j, that share a cluster as they share a class.
 
-        Hard ones link the rows of a class with its first row.
+        Hard pairs link the rows of a class with its first row.
         """
         if self.may == "split":
             return np.empty((0, 2), np.intp)
@@ -113,7 +113,7 @@ class KnownClasses:
     def apart(self) -> NDArray[np.intp]:
         """Pairs (q, 2) of rows, i < j, that do not share a cluster, as their classes differ.
 
-        Where classes are not split, hard ones are of the first rows of two classes.
+        Hard pairs link the first rows of two classes, unless classes may be split.
         """
         if self.may == "share":
             return np.empty((0, 2), np.intp)
@@ -125,7 +125,7 @@ class KnownClasses:
         return np.column_stack([rows[i], rows[j]])
 
     def _pairs(self, are_equal: bool) -> NDArray[np.intp]:
-        """Return all pairs of rows whose classes are equal, or else different."""
+        """Return all pairs of rows whose classes are equal, or all whose classes differ."""
         rows = np.flatnonzero(self.numbers >= 0)
         i, j = np.triu_indices(len(rows), 1)
         chosen = (self.numbers[rows[i]] == self.numbers[rows[j]]) == are_equal
@@ -133,17 +133,17 @@ class KnownClasses:
 
     @property
     def certain_names(self) -> tuple[str, ...] | None:
-        """Names of classes that have a cluster each; None if they may do otherwise."""
+        """Names of the classes if each has its own cluster; None if it may not."""
         return self.names if self.weight is None and self.may is None else None
 
     def measures(self, sizes: ClassSizes) -> Iterator[StatedMeasure]:
-        """Yield statements that sizes of these classes amount to, besides those in any order.
+        """Yield the measures that sizes of these classes imply, besides sizes in any order.
 
-        Let the cluster of point i, one of k that are known to be apart, have a_i to b_i points.
-        Where i counts 1 + max a - a_i, and every other point 1, clusters measure max a at least.
-        Where i counts 1 + max b - b_i, they measure max b at most.
+        Points i = 1, ..., k, one of each class, are in different clusters, which have a_i to b_i
+        points. If point i counts 1 + max a - a_i and every other point 1, each cluster measures at
+        least max a. If point i counts 1 + max b - b_i, each cluster measures at most max b.
 
-        The first row of a class, which the others are linked with, stands for it.
+        Point i is the first row of its class.
         """
         range_of = dict(zip(sizes.names, map(as_range, sizes.sizes), strict=True))
         ends = np.array([range_of[name] for name in self.names], np.int64)
@@ -158,7 +158,7 @@ class KnownClasses:
         yield StatedMeasure(most=most, units=units[1])
 
     def check(self, k: int) -> None:
-        """Raise the InstanceError if there are too many classes for k clusters, or soft pairs."""
+        """Raise the InstanceError for too many classes for k clusters, or too many soft pairs."""
         n_pairs = self.n_known * (self.n_known - 1) // 2
         if self.weight is not None and n_pairs > MOST_SOFT_PAIRS:
             raise InstanceError(
@@ -168,14 +168,14 @@ class KnownClasses:
         if self.weight is None and self.may != "share" and len(self.names) > k:
             raise InstanceError(
                 f"{self.argument} names {len(self.names)} classes "
-                f"({first_of(map(shown, self.names), SHOWN)}), but k = {k}; expected at least as "
-                "many clusters as classes"
+                f"({first_of(map(shown, self.names), SHOWN_CLASSES)}), but k = {k}; expected at "
+                "least as many clusters as classes"
             )
 
     def names_of_clusters(self, labels: NDArray[np.intp], k: int) -> tuple[str, ...]:
-        """Return the class of each cluster, that of most of its rows; "" where none is known.
+        """Return the most frequent class of each cluster; "": no class in it is known.
 
-        A cluster that classes may share has all that are in it, by falling numbers of rows.
+        If classes may share clusters, return all classes of a cluster, the most frequent first.
 
         labels : (n,) 0..k-1
         """
@@ -185,10 +185,11 @@ class KnownClasses:
         return tuple(", ".join(self.names[number] for number in numbers) for numbers in found)
 
     def contradicted(self, labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
-        """Return the rows that are not where the others of their class are, ascending.
+        """Return the rows whose clusters contradict their classes, ascending.
 
-        That is the cluster of most of them, unless the class is split. Where classes do not share a
-        cluster, it is also a cluster with no more rows of another class.
+        A row contradicts its class if most rows of the class are in another cluster, unless classes
+        may be split. It also does if most rows of its cluster are of another class, unless classes
+        may share clusters.
 
         labels : (n,) 0..k-1
         """
@@ -208,7 +209,7 @@ class KnownClasses:
         return counts
 
     def place(self, kind: str, i: int, j: int) -> str:
-        """Return what states the pair: the classes of its rows; "" if they do not.
+        """Return the place that states a pair: the classes of its rows; "" if they do not.
 
         Example: "known_classes: setosa, virginica".
 
@@ -223,7 +224,7 @@ class KnownClasses:
 
 
 def is_unknown(value: Any) -> bool:
-    """Return whether a value stands for an unknown class: -1, None, nan, a missing value's word."""
+    """Return whether a value means an unknown class: -1, None, nan, or a word such as NA."""
     if is_missing(value):
         return True
     if isinstance(value, str):
@@ -233,5 +234,5 @@ def is_unknown(value: Any) -> bool:
 
 
 def _key(value: Hashable) -> Hashable:
-    """Return what is equal for values that are the same class."""
+    """Return a key that is equal for values of the same class."""
     return number_or_text(value.strip()) if isinstance(value, str) else value

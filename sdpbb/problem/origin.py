@@ -1,12 +1,12 @@
-"""Names and units of the user: of rows, columns, constraints, and of standardized columns."""
+"""Names that the user gives to rows, columns and constraints, and the units of columns."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,14 @@ from sdpbb.runtime.files import shown_path
 DOMINANT, LEAST_ROWS = 0.99, 5
 """Minimum share of the variance of a dominating column, and minimum rows for a note on it."""
 
+DISTANCE_OF = {"must_link": "min_separation", "cannot_link": "max_diameter"}
+"""Hard pairs: the list of an instance, and the distance (DELTA, GAMMA) that implies such pairs."""
+
 
 @stored
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Linear map of each column: what is clustered is (x - mean) / scale of the user's x.
+    """Linear map of each column: the clustered value of the user's x is (x - mean) / scale.
 
     means, scales : (d,) in the units of the user; scales are positive
     """
@@ -32,11 +35,11 @@ class Scaling:
     scales: NDArray[np.float64]
 
     def applied(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return points (n, d) in the user's units as they are clustered."""
+        """Return points (n, d), given in the user's units, in the units of clustering."""
         return (points - self.means) / self.scales
 
     def undone(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return points (m, d), centres say, that are scaled in the user's units."""
+        """Return scaled points (m, d), such as centres, in the user's units."""
         return points * self.scales + self.means
 
 
@@ -45,11 +48,10 @@ def standardization(
 ) -> Scaling:
     """Return the scaling of columns to mean zero and variance one.
 
-    points (n, d) are finite, and no coordinate is beyond 1e100, or an InstanceError is raised; of
-    weighted points mean and variance are weighted. The variance is the sum of squares over n, as
-    scikit-learn's StandardScaler has it. A column of one value keeps its unit. Sums are rounded
-    once (`math.fsum`): certificates are about points that are the same, to the last bit, on every
-    machine.
+    points (n, d) are finite, and no coordinate exceeds 1e100, or an InstanceError is raised. Mean
+    and variance are weighted if points have weights. The variance is the sum of squares over n, as
+    in scikit-learn's StandardScaler. A column of one value is not scaled. Sums are rounded once
+    (`math.fsum`): certificates need points that are the same, to the last bit, on every machine.
     """
     points = checked_points(points)
     masses = np.ones(len(points)) if weights is None else np.asarray(weights, np.float64)
@@ -66,9 +68,9 @@ def standardization(
 def dominant_column(
     points: NDArray[np.float64], weights: NDArray[np.float64] | None = None
 ) -> tuple[int, float] | None:
-    """Return the column that has nearly all of the variance of finite points (n, d), and its share.
+    """Return the column with nearly all of the variance of finite points (n, d), and its share.
 
-    None if there is no such column, or no other one that varies, or rows are few.
+    None if no column dominates, only one column varies, or there are fewer than `LEAST_ROWS` rows.
     """
     n_varying = np.count_nonzero(points.min(axis=0) < points.max(axis=0))
     if len(points) < LEAST_ROWS or n_varying < 2:
@@ -88,31 +90,16 @@ def place_in_file(line: int, key: str) -> str:
 @stored
 @dataclass(frozen=True, eq=False)
 class PairLines:
-    """Source locations of pairs.
+    """Places of pairs in a file of constraints.
 
-    pairs : (p, 2) row numbers i < j from 0; where several places state a pair, the first one is
-        meant
-    lines : (p,) of their file, from 1; with a key, positions in its list, from 0
-    n_stated : number of the first pairs that are stated one by one; a distance
-        (GAMMA, DELTA) amounts to the others, which have its line
+    pairs : (p, 2) int32 row numbers i < j from 0. If several places state a pair, the first counts
+    lines : (p,) int32 lines of the file, from 1; with a key, positions in its list, from 0
     key : of the list of pairs in a file, such as "ml"; "" for a file of lines
     """
 
-    pairs: NDArray[np.integer] = field(default_factory=lambda: np.empty((0, 2), np.intp))
-    lines: NDArray[np.integer] = field(default_factory=lambda: np.empty(0, np.intp))
-    n_stated: int = 0
+    pairs: NDArray[np.integer] = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    lines: NDArray[np.integer] = field(default_factory=lambda: np.empty(0, np.int32))
     key: str = ""
-
-    def with_derived(self, pairs: NDArray[np.intp], line: int) -> Self:
-        """Return the places with pairs that the distance in a line amounts to, at the end.
-
-        There may be millions, and 32 bits hold every row number and line.
-        """
-        lines = np.concatenate(
-            [self.lines, np.full(len(pairs), line)], dtype=np.int32, casting="same_kind"
-        )
-        both = np.concatenate([self.pairs, pairs], dtype=np.int32, casting="same_kind")
-        return replace(self, pairs=both, lines=lines)
 
     def place_of(self, i: int, j: int) -> str:
         """Return the place in the file that states the pair; "" if none does.
@@ -133,7 +120,7 @@ class PairLines:
     def _sorted(self) -> tuple[int, NDArray[np.int64], NDArray[np.intp]]:
         """Base above all rows, the pairs as sorted numbers i * base + j, and their positions.
 
-        A distance may stand for millions of pairs, and labels may violate most of them.
+        A distance may imply millions of pairs, and labels may violate most of them.
         """
         pairs = self.pairs.astype(np.int64)
         base = int(pairs.max(initial=0)) + 1
@@ -145,7 +132,7 @@ class PairLines:
 @stored
 @dataclass(frozen=True)
 class StatedLine:
-    """Source location of a constraint on clusters, a limit on clusters, or a distance.
+    """Place in a file of a constraint on clusters, a limit on clusters, or a distance.
 
     argument : of `Constraints`, such as "cluster_constraints" or "max_weight"
     value : the constraint, the limit or the distance
@@ -160,33 +147,33 @@ class StatedLine:
 @stored
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """User-facing names of rows and constraints, for messages.
+    """Names of rows and constraints for messages, and places of constraints in files.
 
-    The instance itself counts rows from 0, whatever its files do.
+    The instance itself counts rows from 0, even if its files do not.
 
     Parameters
     ----------
     first_row : the number that the user gives to row 0
-    row_names : (n,) what the user calls the rows, such as the index of a data frame; None where
-        they are numbered
-    constraints_path : the file of constraints; "" for none
-    must_link, cannot_link : the places in it that state them, also if distances (GAMMA, DELTA)
-        amount to them
-    data_path : the file of points; "" for none
-    feature_names : (d,) what the user calls the columns; () where they have no names
-    index_name : what the user calls the column that names the rows; "" for none
-    scaling : from the user's units to those of the points; None where these are the user's
-    kept_rows : (n,) positions of the rows, ascending from 0, in data of which some rows are left
-        out, as values are missing; None where none is
-    dropped_rows : the user's names of the other rows, in their order
-    soft_must_link, soft_cannot_link : the places that state soft ones
+    row_names : (n,) names of the rows, such as the index of a data frame; None: rows are numbered
+    constraints_path : the file of constraints; "": no file
+    must_link, cannot_link : the places in it that state pairs one by one
+    data_path : the file of points; "": no file
+    feature_names : (d,) names of the columns; (): columns do not have names
+    index_name : name of the column that names the rows; "": no such column
+    scaling : from the user's units to the units of the points; None: these are the same
+    kept_rows : (n,) positions of the points among the rows of the data, ascending from 0, if rows
+        with missing values were dropped; None: no row was dropped
+    dropped_rows : the user's names of the dropped rows, in their order
+    soft_must_link, soft_cannot_link : the places that state soft pairs
     on_clusters : the places that state constraints and limits on clusters
-    known_classes : of rows, which state must-links and cannot-links, too; None: no known classes
-    frame_index : index of all rows of the data, also of dropped ones, where these are a pandas data
-        frame; files do not keep it
-    separator : of the fields of the file of points, a comma for a workbook; "" for other files
-    encoding : of the file of points, as Python calls it
-    preparation : steps from the data to the points that are clustered, and notes on them
+    known_classes : classes of rows, which imply pairs, too; None: no known classes
+    frame_index : index of all rows of a pandas data frame, also of dropped rows. It is not a
+        field: archives leave it out, as its values may be of any type, and `replace` finds it
+    separator : separator of the fields of the file of points, a comma for a workbook; "": others
+    encoding : encoding of the file of points, by its name in Python
+    preparation : steps from the data to the points, and notes on these steps
+    min_separation, max_diameter : the places of distances (DELTA, GAMMA), once for each pair that
+        the distance must-links or cannot-links
     """
 
     first_row: int = 0
@@ -208,22 +195,24 @@ class Origin:
     encoding: str = "utf-8"
     preparation: tuple[str, ...] = ()
     frame_index: InitVar[Any] = None
+    min_separation: PairLines = field(default_factory=PairLines)
+    max_diameter: PairLines = field(default_factory=PairLines)
 
     def __post_init__(self, frame_index: Any) -> None:
-        object.__setattr__(self, "frame_index", frame_index)  # for `replace`
+        object.__setattr__(self, "frame_index", frame_index)  # `replace` reads this attribute
 
     @property
     def index(self) -> Any:
-        """Index (n,) of the pandas data frame that the points are from; None without one.
+        """Index (n,) of the points in their pandas data frame; None: not from such a frame.
 
-        It is what Python made of the names, dates say.
+        Its entries are Python objects, such as dates, not texts.
         """
         index = self.data_index
         return index if index is None or self.kept_rows is None else index[self.kept_rows]
 
     @property
     def data_index(self) -> Any:
-        """The index of all rows of that data frame, also of dropped ones."""
+        """Index of all rows of that data frame, also of dropped rows."""
         return self.__dict__["frame_index"]
 
     def row(self, i: int) -> str:
@@ -234,20 +223,20 @@ class Origin:
         return str(position + self.first_row)
 
     def in_user_units(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return points (m, d) in the space that is clustered, centres say, in the user's units."""
+        """Return clustered points (m, d), such as centres, in the user's units."""
         return points if self.scaling is None else self.scaling.undone(points)
 
     def n_data_rows(self, n_points: int) -> int:
-        """Return the number of rows of the data, also of dropped ones."""
+        """Return the number of rows of the data, dropped rows included."""
         return n_points + len(self.dropped_rows)
 
     def counted(self, n_points: int, first: int) -> list[str]:
-        """Return the numbers of the rows of the points in the data, which count from first."""
+        """Return the number of each point's row in the data; rows count from `first`."""
         kept = range(n_points) if self.kept_rows is None else self.kept_rows.tolist()
         return [str(position + first) for position in kept]
 
     def data_rows(self, n_points: int) -> list[str]:
-        """Return the user's names of all rows of the data, also of dropped ones."""
+        """Return the user's names of all rows of the data, dropped rows included."""
         n, names = self.n_data_rows(n_points), self.row_names
         if names is None:
             return [str(i + self.first_row) for i in range(n)]
@@ -257,7 +246,7 @@ class Origin:
         return [own[i] if i in own else next(dropped) for i in range(n)]
 
     def of_points(self, values: Sequence[Any], n_points: int) -> Sequence[Any]:
-        """Return the values of the points, of a sequence of these or of all rows of the data."""
+        """Return the values of the points, from values of the points or of all rows of the data."""
         if self.kept_rows is None or len(values) != self.n_data_rows(n_points):
             return values
         return [values[row] for row in self.kept_rows.tolist()]
@@ -273,7 +262,8 @@ class Origin:
 
         kind : "must_link", "cannot_link", "soft_must_link" or "soft_cannot_link"
         """
-        for name in (kind, f"soft_{kind}"):  # of a weight inf, a soft one is hard
+        # A soft pair of weight inf is hard.
+        for name in (kind, DISTANCE_OF.get(kind, ""), f"soft_{kind}"):
             stated: PairLines | None = getattr(self, name, None)
             if stated is not None and (place := stated.place_of(i, j)):
                 return f"{shown_path(self.constraints_path)}{place}"

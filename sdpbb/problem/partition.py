@@ -1,4 +1,4 @@
-"""Clusterings of the points: labels, cost, and the constraints that they violate."""
+"""Clusterings of the points: their labels, costs and violated constraints."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from sdpbb.problem.textfile import first_of, name_in_file
 from sdpbb.runtime.results import values_of
 from sdpbb.runtime.values import counted, plain_number
 
-# Clusters whose sizes are listed one by one in a line.
+# Maximum number of clusters whose sizes are listed one by one in a line.
 LISTED = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition:
-    """Labels in canonical form: clusters numbered 0, 1, ... by their first point.
+    """Labels in canonical form: clusters are numbered 0, 1, ... by their first point.
 
-    Two partitions are equal when they put the same points together.
+    Two partitions are equal if they have the same clusters.
 
     Parameters
     ----------
@@ -63,12 +63,12 @@ class Partition:
     def means(
         self, points: NDArray[np.float64], weights: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Return the means of the clusters 0, 1, ..., (k, d), of points (n, d).
+        """Return the means of the clusters 0, 1, ..., (k, d), for points (n, d).
 
-        weights : (n,) of the points; None for 1 each
+        weights : (n,) weights of the points; None: 1 each
         """
         if weights is not None:
-            weights = weights / weights.max()  # so that products with coordinates are no larger
+            weights = weights / weights.max()  # products with coordinates must not overflow
         sums = np.zeros((self.n_clusters, points.shape[1]))
         np.add.at(sums, self.labels, points if weights is None else weights[:, None] * points)
         return sums / np.bincount(self.labels, weights)[:, None]
@@ -78,10 +78,10 @@ class Partition:
     ) -> float:
         """Return the sum of squared Euclidean distances to the cluster means.
 
-        weights : (n,) of the points, in the sum and in the means; None for 1 each
+        weights : (n,) weights of the points, in the sum and in the means; None: 1 each
 
-        It is computed from the points themselves: 0 if, and only if, the points of each cluster
-        coincide, and elsewhere with an error relative to the sum itself, wherever the clusters are.
+        The sum is 0 if, and only if, the points of each cluster coincide. The error is relative to
+        the sum itself, no matter where the clusters are.
         """
         points = np.asarray(points, dtype=np.float64)
         return math.fsum(
@@ -90,16 +90,16 @@ class Partition:
         )
 
     def cost(self, instance: Instance) -> float:
-        """Return the objective of the instance: what the engine minimises, proves and reports.
+        """Return the objective of the instance, which the engine minimises and reports.
 
-        It is the sum of squares, weighted where points have weights, plus the weights of the soft
-        pairs that are violated; labels need not satisfy any constraint.
+        It is the sum of squares, weighted if points have weights, plus the weights of violated soft
+        pairs. Labels need not satisfy any constraint.
         """
         cost = self.sum_of_squares(instance.points, instance.weights)
         return cost + self.penalty(instance) if instance.has_soft_constraints else cost
 
     def penalty(self, instance: Instance) -> float:
-        """Return the sum of the weights of the soft pairs that are violated."""
+        """Return the sum of the weights of the violated soft pairs."""
         apart, together = self.soft_violations(instance)
         violated = (
             instance.soft_must_link.weights[apart],
@@ -108,16 +108,16 @@ class Partition:
         return math.fsum(np.concatenate(violated))
 
     def soft_violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the positions of the soft must-links and the soft cannot-links that do not hold.
+        """Return the positions of the violated soft must-links and soft cannot-links.
 
-        Positions are those in the instance's own lists.
+        Positions refer to the instance's lists.
         """
         return self._violated(instance.soft_must_link.pairs, instance.soft_cannot_link.pairs)
 
     def violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the positions of the must-links and the cannot-links that do not hold.
+        """Return the positions of the violated must-links and cannot-links.
 
-        Positions are those in the instance's own lists.
+        Positions refer to the instance's lists.
         """
         return self._violated(instance.must_link, instance.cannot_link)
 
@@ -135,8 +135,8 @@ class Partition:
         return len(self.labels) == instance.n_points and not objection(instance, self)
 
     def keeps_sizes(self, instance: Instance) -> bool:
-        """Return whether the clusters have sizes, and weights, as the instance limits them."""
-        limited = (each for each in instance.rules.quantities if each.name)
+        """Return whether the clusters satisfy the limits on sizes, weights and least amounts."""
+        limited = (each for each in instance.rules.quantities if each.has_all_points)
         return all(each.is_satisfied(self.labels) for each in limited)
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Violation:
-    """Constraint that a clustering does not satisfy.
+    """Constraint that a clustering violates.
 
     Attributes
     ----------
@@ -167,11 +167,11 @@ class Violation:
     position : in the instance's list of its kind (`must_link`, `cannot_link`,
         `cluster_constraints`), from 0; 0 for limits on sizes and weights
     points : the row numbers, from 0, of the pair; for a constraint on clusters, of the first
-        cluster that does not satisfy it
-    rows : what the user calls them
-    place : where a file states it, such as "constraints.txt:17"; "" if none does
-    constraint : what a constraint on clusters says; "" for pairs
-    weight : of that cluster, for limits on weights; None for others
+        cluster that violates it
+    rows : the user's names of these rows
+    place : the place in a file that states the constraint, such as "constraints.txt:17"; "": none
+    constraint : text of a constraint on clusters; "" for pairs
+    weight : weight of that cluster, for limits on weights; None: another constraint
     """
 
     kind: str
@@ -199,7 +199,7 @@ class Violation:
 def violations(instance: Instance, partition: Partition) -> Iterator[Violation]:
     """Yield the constraints that a clustering of the points violates.
 
-    They are must-links, cannot-links and constraints on clusters, each in the order of the
+    The order is: must-links, cannot-links and constraints on clusters, each in the order of the
     instance's list, then limits on sizes and weights.
     """
     must_link, cannot_link = partition.violations(instance)
@@ -216,7 +216,7 @@ def violations(instance: Instance, partition: Partition) -> Iterator[Violation]:
 
 
 def objection(instance: Instance, partition: Partition) -> str:
-    """Return why a clustering of the instance's points is not feasible; "" if it is.
+    """Return the reason why a clustering of the instance's points is infeasible; "": feasible.
 
     Examples: "violates must-link 3 7 (c.txt:17)", "violates min_size = 5: a cluster of 4 points,
     rows 0, 1, 8, 9".
@@ -257,9 +257,10 @@ def _on_limits(instance: Instance, partition: Partition) -> Iterator[Violation]:
 
 
 def _are_outside(stated: StatedMeasure, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which clusters are outside of what is stated, (k,).
+    """Return which clusters violate a limit, (k,).
 
-    All are if each is within a listed range, and only the numbers of clusters in these are wrong.
+    If each cluster is within a listed range, and only the numbers of clusters in the ranges are
+    wrong, all clusters violate it.
     """
     n, held = len(labels), sums_over(stated.values(len(labels)), labels)
     wrong = np.asarray((held < stated.least) | (held > stated.most))
@@ -274,7 +275,7 @@ def _are_outside(stated: StatedMeasure, labels: NDArray[np.intp]) -> NDArray[np.
 def _violation(
     instance: Instance, kind: str, position: int, points: Iterable[int], *others: Any
 ) -> Violation:
-    """Return a violation by points, with what the user calls them."""
+    """Return a violation by points, with the user's names of their rows."""
     rows = tuple(points)
     return Violation(kind, position, rows, tuple(instance.origin.rows(rows)), *others)
 
@@ -284,11 +285,11 @@ Triple = tuple[int, int, float]
 
 @dataclass(frozen=True)
 class SoftViolations:
-    """Soft pairs that a clustering violates, and the two parts of what it costs.
+    """Soft pairs that a clustering violates, and the two parts of its cost.
 
     Attributes
     ----------
-    sum_of_squares, penalty : the parts of the cost; the second is the sum of the weights below
+    sum_of_squares, penalty : the parts of the cost; the penalty is the sum of the weights below
     must_link, cannot_link : the violated pairs (i, j, weight), by row numbers from 0
     n_must_link, n_cannot_link : all soft pairs of the instance
     """

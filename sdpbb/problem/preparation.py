@@ -1,4 +1,4 @@
-"""Points as they are clustered: without missing values, with their weights, and scaled."""
+"""Preparation of points for clustering: missing values, weights, classes, metrics and scaling."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ STANDARDIZED = (
     "columns are standardized to mean zero and variance one: costs and distances are in these "
     "units, means of clusters in those of the data"
 )
-"""What a preparation says of standardized columns."""
+"""Step of a preparation with standardized columns."""
 
-SHOWN = 10
+NAMED = 10
 """Number of rows and columns that messages name."""
 
 
 def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> PointTable:
-    """Return points in memory, all of them finite, read as arguments by keyword say.
+    """Return the table of points in memory, prepared according to keyword arguments.
 
     Parameters
     ----------
-    points : a data frame, a sparse matrix, or what NumPy makes an array (n, d) of
-    arguments : those of reading (`sdpbb.runtime.reading.TableArguments`), and weights (n,) of the
-        points, where no column holds them; others say nothing here. known_classes are (n,), or the
-        column or the file that holds them. A series goes by its index
-        (`sdpbb.problem.frames`), and one of classes may lack rows
+    points : a data frame, a sparse matrix, or anything that NumPy converts to an array (n, d)
+    arguments : options of reading (`sdpbb.runtime.reading.TableArguments`), and weights (n,) of the
+        points unless a column holds them; others are ignored. known_classes are (n,), or the
+        column or the file that holds them. A series is matched by its index
+        (`sdpbb.problem.frames`); a series of classes may lack rows
 
     Raises
     ------
     InstanceError
-        If the points are a path, and for the first value that is no finite number; see
+        If the points are a path, and for the first value that is not a finite number; see
         `sdpbb.problem.frames.table_of_frame`.
     ParameterError
-        For a value that one of the arguments cannot have.
+        For a wrong value of an argument.
     """
     if isinstance(points, (str, os.PathLike)):
         raise InstanceError(
@@ -89,12 +89,13 @@ def prepared(
     weights: ArrayLike | None = None,
     known_classes: Any = None,
 ) -> PointTable:
-    """Return a table whose missing values are nan as a reading says that it is clustered.
+    """Return a table prepared for clustering according to the options of reading.
 
     Parameters
     ----------
-    where : what messages begin with
-    weights, known_classes : (n,) of the rows, where the reading names neither
+    table : missing values are nan
+    where : beginning of messages
+    weights, known_classes : (n,) weights and classes of the rows, unless options name them
 
     Raises
     ------
@@ -105,11 +106,10 @@ def prepared(
     Warns
     -----
     InstanceNote
-        Which rows are left out, which columns are filled in, and which column has nearly all of the
-        variance.
+        On dropped rows, filled columns, and a column with nearly all of the variance.
     """
     table = table.with_step(*_columns_that_are_no_features(table, reading))
-    # Categories of rows that are left out have columns, too.
+    # Categories of dropped rows have columns, too.
     categories = {
         column: sorted(text for text in set(texts) if not is_missing_word(text))
         for column, texts in table.categories.items()
@@ -168,9 +168,10 @@ def prepared(
 def _with_categories(
     table: PointTable, categories: Mapping[str, Sequence[str]], reading: Reading
 ) -> PointTable:
-    """Return a table with columns of 0 and 1, scaled, for categories; others are standardized.
+    """Return a table with scaled columns of 0 and 1 for categories.
 
-    Only columns of numbers are, if that is asked for. Centers have the share of each category.
+    If the options say so, columns of numbers are standardized. In the user's units, centers have
+    the share of each category.
 
     categories : names of the categories by column
     """
@@ -197,12 +198,12 @@ def _with_categories(
         )
     means = np.concatenate([scaling.means, np.zeros(len(names) - d)])
     scaling = Scaling(means, np.concatenate(scales))
-    table = table.called(feature_names=tuple(names), scaling=scaling)
+    table = table.with_origin(feature_names=tuple(names), scaling=scaling)
     return replace(table, points=np.concatenate(blocks, axis=1), categories={})
 
 
 def _in_metric(table: PointTable, reading: Reading) -> PointTable:
-    """Return a table whose squared Euclidean distances are those of a metric."""
+    """Return a table whose squared Euclidean distances are the distances of a metric."""
     metric = f"metric = {reading.metric!r}"
     if reading.standardize:
         raise InstanceError(f"{metric}: expected no standardize with it")
@@ -214,7 +215,7 @@ def _in_metric(table: PointTable, reading: Reading) -> PointTable:
         raise InstanceError(f"{metric}: expected no treatment of missing values with it")
     step = f"points are coordinates of a matrix of {reading.metric}"
     points = points_of_matrix(table.points, reading.metric)
-    return replace(table.called(feature_names=()), points=points).with_step(step)
+    return replace(table.with_origin(feature_names=()), points=points).with_step(step)
 
 
 def _columns_that_are_no_features(table: PointTable, reading: Reading) -> Iterator[str]:
@@ -230,20 +231,22 @@ def _columns_that_are_no_features(table: PointTable, reading: Reading) -> Iterat
 
 
 def _completed(table: PointTable, reading: Reading, where: str = "") -> PointTable:
-    """Return a table without missing values, which are nan, as the reading says.
+    """Return a table without missing values, which are nan, according to the options.
 
-    Weights are never filled in. where : what messages begin with
+    Weights are never filled in.
+
+    where : beginning of messages
 
     Raises
     ------
     InstanceError
-        For the first value that is missing if it is to be refused, or the first category unless
-        its row is to be left out; for a column without values, and if no row remains.
+        For the first missing value without a treatment; for the first missing category unless rows
+        are dropped; for a column without values; and if no row remains.
 
     Warns
     -----
     InstanceNote
-        Which rows are left out, or which columns are filled in.
+        On dropped rows or filled columns.
     """
     lacks: NDArray[np.bool_] = np.isnan(table.points)
     lacking = np.asarray(lacks.any(axis=1))
@@ -284,13 +287,13 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
     def of_kept(values: Sequence[Any] | None) -> Any:
         return None if values is None else tuple(values[i] for i in kept.tolist())
 
-    names = first_of(map(table.row_name, dropped), SHOWN)
+    names = first_of(map(table.row_name, dropped), NAMED)
     step = (
         f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: {names}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
     origin = table.origin
-    table = table.with_step(step).called(
+    table = table.with_step(step).with_origin(
         row_names=of_kept(origin.row_names),
         kept_rows=kept,
         dropped_rows=tuple(origin.rows(dropped)),
@@ -320,11 +323,11 @@ def _filled_in(
                 f"{where}column {table.column_name(j)} has no value at all; ignore it with --drop"
             )
         known = points[~lacks[:, j], j]
-        mean = math.fsum(known.tolist()) / len(known)  # the same one on every machine
+        mean = math.fsum(known.tolist()) / len(known)  # the same on every machine
         points[lacks[:, j], j] = mean if reading.missing == "mean" else np.median(known)
     step = (
         f"{counted(int(lacks.sum()), 'missing value')} filled in by the {reading.missing} of "
-        f"{counted(len(columns), 'column')}: {first_of(map(table.column_name, columns), SHOWN)}"
+        f"{counted(len(columns), 'column')}: {first_of(map(table.column_name, columns), NAMED)}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
     return replace(table.with_step(step), points=points)

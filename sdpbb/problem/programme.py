@@ -18,7 +18,7 @@ from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution
 from sdpbb.runtime.time_left import TimeLeft
 
 Amounts = tuple[NDArray[np.number], NDArray[np.number], NDArray[np.number]]
-"""Values (m,) of blocks, and the least (k,) and the most (k,) that clusters have of them."""
+"""Values (m,) of blocks, and the least (k,) and the most (k,) for sums over clusters."""
 
 
 def assignment_rows(
@@ -35,7 +35,7 @@ def assignment_rows(
         sum_c s_bc = 1,  least_c <= sum_b v_b s_bc <= most_c for each of sizes,
         sum_{b in Q} s_bc <= 1 for cliques Q of cannot-links (q, 2),  s_bc in {0, 1}
 
-    fixed : blocks in the clusters 0, 1, ...: those of a clique take off the symmetry of clusters
+    fixed : blocks assigned to the clusters 0, 1, ...; a clique here breaks the symmetry of clusters
     """
     cliques = clique_cover(m, cannot_link)
     of_clique = np.repeat(np.arange(len(cliques)), list(map(len, cliques)))
@@ -64,7 +64,7 @@ def with_soft_pairs(rows: BinaryProgramme, k: int, soft: SoftBlocks) -> BinaryPr
         x_ic + x_jc - y_p <= 1   for soft cannot-links and clusters c,
         x_ic - x_jc - z_pc <= 0  for soft must-links.
 
-    A must-link has a variable for each cluster, of which a solution pays for one at most.
+    A must-link has a variable for each cluster; a solution pays for at most one of them.
     """
     is_apart, q = soft.weights > 0.0, len(soft)
     n_apart = int(is_apart.sum())
@@ -112,10 +112,10 @@ def solved_within(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSoluti
 
 
 def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
-    """Return cliques of a graph that cover exactly its edges.
+    """Return cliques of a graph that together contain each of its edges.
 
-    The graph has m vertices, and the cliques contain each of its edges (q, 2), i < j, and together
-    nothing else: each is grown from the first edge in none yet, by the smallest vertices.
+    The graph has m vertices and edges (q, 2), i < j. Each clique starts from the first edge that is
+    not covered yet, and grows by the smallest vertices.
     """
     neighbours = NeighbourSets(m, edges)
     covered: set[tuple[int, int]] = set()

@@ -21,19 +21,19 @@ NO_PAIRS = np.empty((0, 2), np.intp)
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """Quantity that clusters hold, and limits on it.
+    """Quantity of clusters, and limits on it.
 
     A set X of points, or of blocks, holds
 
         q(X) = sum_{i in X} linear_i + (number of the pairs inside X).
 
-    All numbers are whole and below 2^53, so that sums are exact.
+    All numbers are integers below 2^53, so that sums are exact.
 
     Attributes
     ----------
     linear : (m,) int64 >= 0
-    limits : on what each of k clusters holds
-    name : POINTS, WEIGHT, CLASSES or LEAST, of which all points have some; "" for others, which
+    limits : limits on the quantity of each of k clusters
+    name : POINTS, WEIGHT, CLASSES or LEAST, of which every point has some; "" for others, which
         have no least
     pairs : (q, 2) i < j; a repeated pair counts repeatedly
     """
@@ -47,21 +47,22 @@ class Quantity:
     def at_most(
         cls, most: int, linear: ArrayLike, k: int, pairs: NDArray[np.intp] = NO_PAIRS
     ) -> Quantity:
-        """Return a quantity of which each of k clusters holds `most` at most."""
+        """Return a quantity with the limit that each of k clusters holds at most `most`."""
         amounts = np.asarray(linear, np.int64)
         return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), pairs=pairs)
 
     @classmethod
     def at_least(cls, least: int, linear: ArrayLike, k: int) -> Quantity:
-        """Return a quantity that stands for `least` or more in each of k clusters.
+        """Return a quantity with the limit that each of k clusters holds at least `least`.
 
-        Of n points each has 1 and 2 n times its amount, so that every point has some. A cluster
-        holds 2 n least + 1 of that if its amounts are `least` or more, else n + 1 less at least.
+        Each of the n points counts 1 plus 2 n times its amount, so that every point has some. A
+        cluster that satisfies the limit holds at least 2 n least + 1; any other cluster holds at
+        least n + 1 less.
 
         Raises
         ------
         InstanceError
-            If sums of the amounts, times 2 n, are no exact numbers.
+            If sums of the amounts, times 2 n, are too large to be exact.
         """
         scale = 2 * np.size(linear)
         total, largest = sum(map(int, np.asarray(linear).flat)), LARGEST_SUM // (scale + 1)
@@ -69,11 +70,11 @@ class Quantity:
             raise InstanceError(f"amounts add up to {total}; expected at most {largest}")
         amounts = 1 + scale * np.asarray(linear, np.int64)
         total, least = int(amounts.sum()), scale * least + 1
-        most = max(total - (k - 1) * least, least)  # what the others leave
+        most = max(total - (k - 1) * least, least)  # the others hold at least (k - 1) least
         return cls(amounts, SizeLimits(total, k, least, most), LEAST)
 
     def over(self, block_of: NDArray[np.intp]) -> Quantity:
-        """Return the quantity over blocks; block_of (n,) 0..m-1 are the blocks of points."""
+        """Return the quantity over blocks; block_of (n,) in 0..m-1 is the block of each point."""
         linear = _sums(self.linear, block_of)
         pairs = np.sort(block_of[self.pairs], axis=1)
         inside = pairs[:, 0] == pairs[:, 1]
@@ -81,38 +82,48 @@ class Quantity:
         return replace(self, linear=linear, pairs=pairs[~inside])
 
     def can_exceed(self, cannot_link: NDArray[np.intp] = NO_PAIRS) -> bool:
-        """Return whether all points together hold more than a cluster may.
+        """Return whether all points together exceed the upper limit of a cluster.
 
-        Pairs of points that cannot link are not inside of a cluster, and do not count.
+        Cannot-linked pairs are never inside a cluster, and do not count.
         """
         m = len(self.linear)
         counted = ~np.isin(self.pairs @ [m, 1], cannot_link @ [m, 1])
         return int(self.linear.sum()) + int(counted.sum()) > self.limits.most
 
     @property
+    def has_all_points(self) -> bool:
+        """True if every point has some of the quantity."""
+        return self.name != ""
+
+    @property
+    def is_size_or_weight(self) -> bool:
+        """True for points and weights of clusters, and for sizes of known classes."""
+        return self.name in (POINTS, WEIGHT, CLASSES)
+
+    @property
     def bounds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The least (k,) and the most (k,) of each cluster, c-th of listed ones."""
+        """The least (k,) and the most (k,) of each cluster; listed limits keep their order."""
         least, most = np.array(self.limits.bounds(), np.intp).T
         return least, most
 
     @property
     def is_two_sided(self) -> bool:
-        """True if a part of an allowed cluster may hold too little, or no listed size.
+        """True if a part of an allowed cluster may hold too little, or not a listed size.
 
-        Limits that follow from the largest are one-sided: k clusters satisfy them if none holds too
-        much.
+        Limits that follow from the upper limit are one-sided: k clusters satisfy them if none
+        exceeds it.
         """
         return not self.limits.follow_from_most
 
     def allows_set(self, members: NDArray[np.intp]) -> bool:
-        """Return whether a cluster may hold what a set of points (s,) does."""
+        """Return whether a set of points (s,) is within the limits of a cluster."""
         held = int(self.linear[members].sum())
         if len(self.pairs):
             held += int(np.isin(self.pairs, members).all(axis=1).sum())
         return self.limits.least <= held <= self.limits.most
 
     def allows(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which sets (t, m) hold as much as a cluster may, (t,); pairs do not count."""
+        """Return which sets (t, m) are within the limits, (t,); pairs do not count."""
         sums = (members.astype(np.float64) @ self.linear.astype(np.float64))[:, None]
         ranges = self.limits.ranges()
         return np.asarray(((ranges[:, 0] <= sums) & (sums <= ranges[:, 1])).any(axis=1))
@@ -147,7 +158,7 @@ class UpperLimits:
     def of(
         cls, quantities: Sequence[Quantity], m: int, cannot_link: NDArray[np.intp] = NO_PAIRS
     ) -> UpperLimits:
-        """Return the limits that a set of m blocks without cannot-links (q, 2) may exceed."""
+        """Return the limits that some set of m blocks without cannot-links (q, 2) exceeds."""
         limited = [each for each in quantities if each.can_exceed(cannot_link)]
         linear, between = np.zeros((len(limited), m)), [np.empty((0, 3), np.intp)]
         for b, quantity in enumerate(limited):
@@ -201,7 +212,7 @@ class UpperLimits:
         return distinct_edges(np.concatenate(found))
 
     def exceeded_by_all(self, k: int) -> NDArray[np.intp]:
-        """Return the limits that no k clusters are within: the blocks alone hold too much."""
+        """Return the limits that no k clusters satisfy, as the blocks alone hold too much."""
         return np.flatnonzero(self.linear.sum(axis=1) > k * self.most)
 
 
@@ -214,7 +225,7 @@ def _pairs_above(values: NDArray[np.float64], limit: float) -> NDArray[np.intp]:
     """Return the pairs (q, 2) of different positions of values (m,) whose sums exceed a limit."""
     order = np.argsort(-values, kind="stable")
     falling = values[order]
-    # With each value, the larger ones that exceed what it leaves of the limit.
+    # For each value, count the larger values that exceed the limit together with it.
     n_above = np.searchsorted(-falling, falling - limit)
     n_others = np.minimum(n_above, np.arange(len(values)))
     first = np.repeat(np.arange(len(values)), n_others)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, WeightUnits, as_range
 from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import ClassSizes, sizes_alone
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -17,30 +20,24 @@ from sdpbb.problem.cluster_constraints import (
     MaximumSize,
     leaves,
 )
-from sdpbb.problem.quantities import Quantity
+from sdpbb.problem.quantities import CLASSES, POINTS, WEIGHT, Quantity
 
-LIMITS = {
-    "min_size": "MINSIZE",
-    "max_size": "MAXSIZE",
-    "sizes": "SIZES",
-    "min_weight": "MINWEIGHT",
-    "max_weight": "MAXWEIGHT",
-}
-"""Limits on clusters: the argument of an `Instance` for each, and the keyword of a file."""
+LIMITS = ("min_size", "max_size", "sizes", "min_weight", "max_weight")
+"""Arguments of an `Instance` that limit the sizes and the weights of clusters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """Rules on the clusters of n points, in the forms that the engine works with.
+    """Rules on the clusters of n points, in the forms that the engine supports.
 
     A cluster satisfies them if it holds none of the pairs, is within the limits on each quantity,
-    and is allowed by each oracle.
+    and every oracle allows it.
 
     Attributes
     ----------
     apart : (q, 2) pairs of points
-    quantities : with limits that not every set of points satisfies
-    oracles : constraints without such a form, which are asked about each cluster
+    quantities : with limits that some set of points violates; sizes and weights come first
+    oracles : constraints of no such form; their `allows` is called for each cluster
     """
 
     apart: NDArray[np.intp]
@@ -48,10 +45,21 @@ class Rules:
     oracles: tuple[ClusterConstraint, ...]
 
     @classmethod
+    def of_instance(cls, instance: Any) -> Rules:
+        """Return the rules of an `Instance`, but for its must-links and cannot-links."""
+        stated = cls.of(instance.cluster_constraints, instance.points, instance.k)
+        apart, n = [stated.apart], instance.n_points
+        if isinstance(instance.sizes, ClassSizes) and instance.origin.known_classes is not None:
+            # Each class has its own cluster, even if no pairs say so.
+            apart.append(instance.origin.known_classes.apart)
+        limited = limited_quantities(instance.stated_measures, n, instance.k)
+        return cls(np.concatenate(apart), (*limited, *stated.quantities), stated.oracles)
+
+    @classmethod
     def of(
         cls, constraints: Iterable[ClusterConstraint], points: NDArray[np.float64], k: int
     ) -> Rules:
-        """Return the rules that constraints on k clusters of points (n, d) amount to."""
+        """Return the rules that follow from constraints on k clusters of points (n, d)."""
         apart, quantities, oracles = [np.empty((0, 2), np.intp)], [], []
         for constraint in conjuncts(constraints):
             if type(constraint) not in BUILT_IN or not isinstance(constraint, BuiltInConstraint):
@@ -59,7 +67,7 @@ class Rules:
             else:
                 apart.append(constraint.forbidden_pairs(points))
                 quantity = constraint.quantity(len(points), k)
-                if quantity is not None and (quantity.name or quantity.can_exceed()):
+                if quantity is not None and (quantity.has_all_points or quantity.can_exceed()):
                     quantities.append(quantity)
         return cls(np.concatenate(apart), tuple(quantities), tuple(oracles))
 
@@ -69,11 +77,62 @@ class Rules:
         return bool(self.quantities or self.oracles)
 
 
-def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
-    """Raise an InstanceError if a constraint names a row that is not there.
+def stated_measures(instance: Any) -> list[tuple[str, StatedMeasure]]:
+    """Return the limits on sizes and weights of an `Instance`, as (argument, measure).
 
-    The message names the argument.
+    Sizes are sums of ones. Sizes of known classes are further measures.
     """
+    found: list[tuple[str, StatedMeasure]] = []
+    if instance.min_size is not None:
+        found.append(("min_size", StatedMeasure(instance.min_size)))
+    if instance.max_size is not None:
+        found.append(("max_size", StatedMeasure(most=min(instance.max_size, LARGEST_SUM))))
+    if instance.sizes is not None:
+        ranges = tuple(sorted(map(as_range, sizes_alone(instance.sizes))))
+        found.append(("sizes", StatedMeasure(listed=ranges)))
+    classes = instance.origin.known_classes
+    if isinstance(instance.sizes, ClassSizes) and classes is not None:
+        found += [("sizes", each) for each in classes.measures(instance.sizes)]
+    if instance.min_weight is None and instance.max_weight is None:
+        return found
+    weights = WeightUnits.of(instance.weights, instance.n_points)
+    units = None if instance.weights is None else weights.units
+    if instance.min_weight is not None:
+        least = weights.least(instance.min_weight)
+        found.append(("min_weight", StatedMeasure(least, units=units)))
+    if instance.max_weight is not None:
+        most = weights.most(instance.max_weight)
+        found.append(("max_weight", StatedMeasure(most=most, units=units)))
+    return found
+
+
+def limited_quantities(
+    measures: Sequence[tuple[str, StatedMeasure]], n: int, k: int
+) -> Iterator[Quantity]:
+    """Yield the limited quantities of k clusters of n points: points, weights, sizes of classes.
+
+    measures : as `stated_measures` returns them
+    """
+    in_units = [(argument, one) for argument, one in measures if one.units is not None]
+    for name, own in (
+        (POINTS, [one for _, one in measures if one.units is None]),
+        (WEIGHT, [one for argument, one in in_units if argument != "sizes"]),
+        *((CLASSES, [one]) for argument, one in in_units if argument == "sizes"),
+    ):
+        if not own:
+            continue
+        values, least = own[0].values(n), max(each.least for each in own)
+        if least <= values.min():
+            least = 1  # every single point satisfies it
+        most = min(each.most for each in own)
+        ranges = next((each.listed for each in own if each.listed), None)
+        limits = SizeLimits.of(int(values.sum()), k, least, most, ranges)
+        if limits is not None:
+            yield Quantity(values, limits, name)
+
+
+def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
+    """Raise an InstanceError, naming the argument, if a constraint names a row that is missing."""
     for leaf in leaves(constraint):
         rows = leaf.rows() if isinstance(leaf, BuiltInConstraint) else ()
         outside = max(rows, default=-1)
@@ -84,7 +143,7 @@ def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
 
 
 def is_built_in(constraint: ClusterConstraint) -> bool:
-    """Return whether a constraint, and all that it is composed of, comes with this package."""
+    """Return whether a constraint and all of its parts come with this package."""
     return all(type(leaf) in BUILT_IN for leaf in leaves(constraint))
 
 
@@ -100,7 +159,7 @@ def conjuncts(constraints: Iterable[ClusterConstraint]) -> Iterator[ClusterConst
 def split_maxima(
     constraints: Iterable[ClusterConstraint],
 ) -> tuple[list[int], tuple[ClusterConstraint, ...]]:
-    """Return the limits of all `MaximumSize`, those inside AllOf included, and the other rules."""
+    """Return the limits of all `MaximumSize`, also inside AllOf, and the other constraints."""
     maxima: list[int] = []
     others: list[ClusterConstraint] = []
     for constraint in constraints:
@@ -114,7 +173,7 @@ def split_maxima(
 
 
 def within(least: float | None, most: float | None, text: str) -> str:
-    """Return limits in words; "": no limits. In the text, {} stands for them."""
+    """Return a text with the limits in words in place of {}; "": no limits."""
     if least is None and most is None:
         return ""
     low, high = (None if limit is None else f"{limit:.10g}" for limit in (least, most))

@@ -1,4 +1,4 @@
-"""Soft pairs over the blocks of a contraction, and what clusterings pay for them."""
+"""Soft pairs over the blocks of a contraction, and their share in the cost of clusterings."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sdpbb.problem.checks import SoftPairs
 
 @dataclass(frozen=True, eq=False)
 class SoftBlocks:
-    """Soft pairs between blocks, in units of the cost: a violated one costs its weight.
+    """Soft pairs between blocks; a violated pair costs its weight.
 
     Attributes
     ----------
-    pairs : (q, 2) blocks i < j, sorted, each once, none of them cannot-linked
-    weights : (q,) w > 0 of a soft cannot-link, w < 0 of a soft must-link of weight -w
-    constant : what every clustering pays: for soft cannot-links inside a block, soft must-links
-        across a cannot-link, and the lighter one of opposing pairs
-    rounding : what sums of weights may have lost, relative to each of these sums
+    pairs : (q, 2) blocks i < j, sorted, each once, without cannot-links
+    weights : (q,) w > 0 for a soft cannot-link, w < 0 for a soft must-link of weight -w
+    constant : penalty that every clustering pays: for soft cannot-links inside a block, for soft
+        must-links across a cannot-link, and for the lighter of two opposing pairs
+    rounding : bound on the relative rounding error of each sum of weights
     """
 
     pairs: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
@@ -66,16 +66,16 @@ class SoftBlocks:
         return len(self.weights)
 
     def __bool__(self) -> bool:
-        """Return whether some clusterings pay more than others."""
+        """Return whether clusterings differ in what they pay."""
         return len(self.weights) > 0
 
     @cached_property
     def constant_below(self) -> float:
-        """Lower bound on what every clustering pays, in exact arithmetic."""
+        """Lower bound, in exact arithmetic, on the penalty that every clustering pays."""
         return self.constant * (1.0 - 2.0 * self.rounding)
 
     def penalty(self, labels: NDArray[np.intp]) -> float:
-        """Return what labels (m,) of the blocks pay, the constant included."""
+        """Return the penalty of labels (m,) of the blocks, the constant included."""
         if not len(self.weights):
             return self.constant
         i, j = self.pairs.T
@@ -90,10 +90,11 @@ class SoftBlocks:
         return found
 
     def shared_by(self, members: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return what clusters (t, m) pay, (t,), so that all of a clustering add up to `penalty`.
+        """Return the shares (t,) of clusters (t, m) in the penalty of a clustering.
 
         A cluster pays the weight of each soft cannot-link inside, and half the weight of each soft
-        must-link of which it holds one end. The constant does not count.
+        must-link with exactly one end in it. The shares of all clusters add up to `penalty` without
+        the constant.
         """
         if not len(self.weights):
             return np.zeros(len(members))
@@ -104,8 +105,8 @@ class SoftBlocks:
 
     @cached_property
     def uncertainty(self) -> float:
-        """Bound on what rounding has changed in the weights, all together."""
-        # A weight may be the difference of two, the lighter of which is in the constant.
+        """Bound on the rounding error of the sum of all weights."""
+        # A weight may be the difference of two weights; the lighter one is in the constant.
         return self.rounding * (float(np.abs(self.weights).sum()) + 2.0 * self.constant)
 
     def matrix(self, m: int) -> NDArray[np.float64]:
@@ -119,9 +120,9 @@ class SoftBlocks:
 def _sums(
     soft: SoftPairs, block_of: NDArray[np.intp], m: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], float]:
-    """Return soft pairs over the blocks: keys i m + j with i < j, each once, and their weights.
+    """Return soft pairs over blocks: keys i m + j with i < j, each once, and their weights.
 
-    And the weight of the pairs inside blocks.
+    The third value is the weight of the pairs inside blocks.
     """
     ends = np.sort(block_of[soft.pairs], axis=1)
     is_inside = ends[:, 0] == ends[:, 1]

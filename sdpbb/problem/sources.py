@@ -60,11 +60,11 @@ class InstanceArguments(TableArguments, total=False):
 
 
 BESIDE_A_FILE = (*TableArguments.__annotations__, "weights", "name")
-"""Keywords that say nothing about constraints, which a file may have then."""
+"""Keywords that may be given together with a file of constraints."""
 
 
 class Constructors:
-    """Constructors of an `Instance`, which declares the arguments."""
+    """Constructors of an `Instance` from files and from points in memory."""
 
     @classmethod
     def from_files(
@@ -79,28 +79,25 @@ class Constructors:
         Parameters
         ----------
         data : text, CSV, Excel, Parquet, Feather or NumPy arrays: see `sdpbb.problem.formats`
-        k : number of clusters, which takes precedence over the one that the data file states; None
-            where it states it
+        k : number of clusters, which overrides the number in the data file; None: use that number
         constraints : a file in one of the formats there
         reading : options by keyword, such as index_column, drop, missing and standardize: see
-            `sdpbb.problem.formats.Reading`. `origin.scaling` has the way back to the units of the
-            data
+            `sdpbb.problem.formats.Reading`. `origin.scaling` converts back to the units of the data
 
         Raises
         ------
         TypeError
-            If there is no option of a name.
+            If an option is unknown.
         InstanceError
-            One line: the file, the line number where there is one, what is wrong and what would be
-            right.
+            One line: the file, the line number if it is known, what is wrong and what is expected.
         ParameterError
-            For a value that an option cannot have.
+            For a wrong value of an option.
 
         Warns
         -----
         InstanceWarning
-            If the constraints look as if they numbered rows from 1, or there are none; and, as an
-            InstanceNote, for what was taken for granted.
+            If the file has no constraints, or seems to number rows from 1. Assumptions are reported
+            as an InstanceNote.
         """
         options = Reading.of(reading, function="read_instance")
         return cls.from_table(read_table(data, options), k, constraints, options, data)
@@ -116,11 +113,11 @@ class Constructors:
         of_several_k: bool = False,
         name: str = "",
     ) -> Self:
-        """Take points that `sdpbb.problem.formats.read_points` has read.
+        """Make an instance of points that `sdpbb.problem.formats.read_points` has read.
 
-        data : the file of the table; "" for points in memory
-        of_several_k : whether k is one of several, for which no sizes can be listed
-        name : of points in memory
+        data : the file of the table; "": points in memory
+        of_several_k : whether k is one of several; then the constraints may not list sizes
+        name : name of the instance, for points in memory
 
         Other parameters, errors and warnings: see `from_files`.
         """
@@ -131,7 +128,8 @@ class Constructors:
                 f"{shown_path(data)}: the number of clusters is missing; give k (option -k), or a "
                 "first line n d k"
             )
-        k = number_of_clusters(k, len(table.points))
+        n, form, encoding = len(table.points), reading.constraints_format, reading.encoding
+        k = number_of_clusters(k, n)
         with reading_file(data):
             with naming_file(data):
                 points = checked_points(table.points)
@@ -150,15 +148,12 @@ class Constructors:
             if constraints is None:
                 _check_no_constraints_options(reading)
             else:
-                form, encoding = reading.constraints_format, reading.encoding
-                stated = read_constraints(
-                    constraints, len(points), form, encoding=encoding, origin=origin
-                )
+                stated = read_constraints(constraints, n, form, encoding=encoding, origin=origin)
             if constraints is not None and stated.sizes is not None:
                 with naming_file(constraints):
                     if of_several_k:
                         raise InstanceError(OF_ONE_K)
-                    given, n = table.known_classes, len(points)
+                    given = table.known_classes
                     names = None if given is None else KnownClasses.of(given, n).certain_names
                     checked_sizes(stated.sizes, n, k, names)
             limits = (stated.min_weight, stated.max_weight)
@@ -184,34 +179,35 @@ class Constructors:
         encoding: str | None = None,
         **arguments: Unpack[InstanceArguments],
     ) -> Self:
-        """Take the points, and the names of the rows, from memory, and perhaps read constraints.
+        """Make an instance of points in memory, perhaps with a file of constraints.
 
         Parameters
         ----------
         points : an array or a sparse matrix (n, d); a data frame of pandas or polars with a column
-            per feature; or with metric="kernel" or "squared-distances" a symmetric matrix (n, n)
-            of inner products K or squared distances D, where the cost is the sum over clusters c of
-            sum_{i in c} K_ii - sum_{i, j in c} K_ij / |c|, or of sum_{i < j in c} D_ij / |c|
-        constraints : a file, which calls rows as pairs here do
-        constraints_format, one_based, encoding : of this file, as for `from_files`
-        arguments : by keyword. must_link, cannot_link: pairs of names of rows: of values of
-            index_column; without it of the index of a pandas frame; and of row numbers from 0
-            where that merely counts. soft_must_link, soft_cannot_link: triples (name, name,
+            per feature; or, with metric="kernel" or "squared-distances", a symmetric matrix (n, n)
+            of inner products K or squared distances D. In these metrics the cost is the sum over
+            clusters c of sum_{i in c} K_ii - sum_{i, j in c} K_ij / |c|, or of
+            sum_{i < j in c} D_ij / |c|
+        constraints : a file, with the names of rows that pairs here have
+        constraints_format, one_based, encoding : options on this file, as for `from_files`
+        arguments : by keyword. must_link, cannot_link: pairs of names of rows. Names are values of
+            index_column; without it, labels of the index of a pandas frame; and row numbers from 0
+            if the index merely counts. soft_must_link, soft_cannot_link: triples (name, name,
             weight), weight >= 0. known_classes: (n,) classes of the rows, or the column or the
-            file that holds them; a series goes by its index, and may lack rows. weights: (n,) of
-            the points. cluster_constraints (by row numbers), min_size, max_size, sizes,
-            min_weight, max_weight, name: as for an `Instance`. index_column, drop, weight_column,
-            missing, standardize, one_hot, metric, as_points: as for `from_files`
+            file that holds them; a series is matched by its index, and may lack rows. weights:
+            (n,) weights of the points. cluster_constraints (by row numbers), min_size, max_size,
+            sizes, min_weight, max_weight, name: as for an `Instance`. index_column, drop,
+            weight_column, missing, standardize, one_hot, metric, as_points: as for `from_files`
 
         Raises
         ------
         TypeError
-            If there is no argument of a name.
+            If an argument is unknown.
         InstanceError
             Naming the column and row, or the argument, its position and the unknown name; and for
-            constraints beside a file of them.
+            constraints together with a file of constraints.
         ParameterError
-            For a value that an option cannot have.
+            For a wrong value of an option.
         """
         check_names(arguments, InstanceArguments.__annotations__, "Instance.from_points")
         table = table_in_memory(points, arguments)
@@ -228,23 +224,23 @@ class Constructors:
 
 
 def _check_no_constraints_options(reading: Reading) -> None:
-    """Raise the ParameterError if options say how to read a file where there is none."""
+    """Raise the ParameterError for options on a file of constraints if there is no such file."""
     for name in OF_CONSTRAINTS:
-        # A file of classes may have numbers of rows, too.
+        # A file of classes may have row numbers, too.
         is_of_use = name == "one_based" and reading.class_file is not None
         if (value := getattr(reading, name)) and not is_of_use:
             raise ParameterError(f"{name} = {value}: expected a file of constraints with it")
 
 
 def arguments_of(table: PointTable, k: int | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an `Instance` of a table, whose constraints are by names of rows.
+    """Return the arguments of an `Instance` of a table; constraints in it are by row numbers.
 
-    arguments : by keyword (`InstanceArguments`); options of reading are ignored
+    arguments : by keyword (`InstanceArguments`), with names of rows; options of reading are ignored
 
     Raises
     ------
     InstanceError
-        Naming the argument, its position and the unknown row, or the one that is left out.
+        Naming the argument, its position and the unknown or dropped row.
     """
     if k is None:
         raise InstanceError("k: expected the number of clusters of the points, k=3 say")
@@ -265,13 +261,13 @@ def _of_table(table: PointTable) -> dict[str, Any]:
         "points": table.points,
         "weights": table.weights,
         "known_classes": table.known_classes,
-        # Whether they may be a matrix of distances was asked before they were scaled.
+        # `prepared` has already checked that points, before scaling, are not a matrix of distances.
         "as_points": True,
     }
 
 
 def _check_no_rows(on_clusters: Iterable[ClusterConstraint]) -> None:
-    """Raise the InstanceError for the first constraint that names rows, of which some are gone."""
+    """Raise the InstanceError for the first constraint that names rows, as rows were dropped."""
     for position, constraint in enumerate(on_clusters):
         for leaf in leaves(constraint):
             if isinstance(leaf, BuiltInConstraint) and any(True for _ in leaf.rows()):

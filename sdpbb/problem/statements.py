@@ -1,4 +1,4 @@
-"""Constraints one by one, as the user stated them, and contradictory sets of them."""
+"""Single constraints in the user's words, and contradictory sets of them."""
 
 from __future__ import annotations
 
@@ -23,44 +23,45 @@ from sdpbb.problem.checks import ClassSizes
 from sdpbb.problem.cluster_constraints import BuiltInConstraint
 from sdpbb.problem.files.constraints import PAIRS, line_of
 from sdpbb.problem.instance import check_instance
+from sdpbb.problem.origin import DISTANCE_OF, PairLines
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.runtime.files import shown_path
 
-# Row numbers that the text of one constraint shows.
+# Number of rows that the text of one constraint shows.
 SHOWN_ROWS = 8
 
 
 class StatementKind(Enum):
-    """Kind of a constraint, by the word that a file has for it."""
+    """Kind of a constraint; values are keywords of files."""
 
     MUST_LINK = "ML"
     CANNOT_LINK = "CL"
     MAXIMUM_DIAMETER = "GAMMA"
-    """The cannot-link of two points that are too far apart."""
+    """Cannot-link of two points that are too far apart."""
     MINIMUM_SEPARATION = "DELTA"
-    """The must-link of two points that are too close to each other."""
+    """Must-link of two points that are too close to each other."""
     SOFT_MUST_LINK = "SML"
     SOFT_CANNOT_LINK = "SCL"
     ON_CLUSTERS = "clusters"
-    """A constraint on single clusters that no pairs of points stand for."""
+    """Constraint on single clusters, other than a maximum diameter."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One constraint, or one pair that a distance stands for.
+    """One constraint, or one pair that a distance implies.
 
     Attributes
     ----------
-    kind : of the constraint
+    kind : kind of the constraint
     rows : the row numbers of the pair, i < j, from 0; () for a constraint on clusters
-    names : what the user calls these rows
-    argument, position : where it is in the instance: "must_link", "cannot_link", "soft_must_link",
-        "soft_cannot_link" or "cluster_constraints", and the position in that list; or "min_size",
-        "max_size", "sizes", "min_weight" or "max_weight"
+    names : the user's names of these rows
+    argument, position : its list in the instance ("must_link", "cannot_link", "soft_must_link",
+        "soft_cannot_link" or "cluster_constraints") and its position there; or "min_size",
+        "max_size", "sizes", "min_weight" or "max_weight", and 0
     place : where the user stated it: a file and a line, or the argument and the position
-    text : what it says, in the words of a file of constraints
-    weight : of a soft one; None for others
+    text : the constraint as a line of a file of constraints
+    weight : weight of a soft pair; None: not a soft pair
     """
 
     kind: StatementKind
@@ -73,7 +74,7 @@ class Statement:
     weight: float | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain values; rows are named as the user does."""
+        """Return plain values; rows have the user's names."""
         values: dict[str, object] = {
             "kind": self.kind.name.lower(),
             "rows": list(self.names),
@@ -92,10 +93,11 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """Numbered constraints of an instance.
+    """Hard constraints of an instance, numbered.
 
-    First come must-links, then cannot-links, the pairs of `MaximumDiameter` constraints, then the
-    other constraints on clusters, and limits on their sizes and weights.
+    Must-links come first. Then come cannot-links, the pairs of `MaximumDiameter` constraints, other
+    constraints on clusters, and limits on sizes and weights. The pairs of a distance in a file
+    (GAMMA, DELTA) are among the must-links and cannot-links of the instance already.
     """
 
     instance: Instance
@@ -107,12 +109,12 @@ class Catalogue:
 
     @cached_property
     def cannot_link(self) -> NDArray[np.intp]:
-        """Cannot-links (q, 2): first the stated ones, then pairs of maximum diameters."""
+        """Cannot-links (q, 2): given pairs first, then pairs that a `MaximumDiameter` forbids."""
         return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
 
     @cached_property
     def on_clusters(self) -> list[tuple[str, int, Any]]:
-        """Argument, position and value of constraints and limits on clusters but diameters."""
+        """Argument, position and value of each constraint on clusters, except maximum diameters."""
         stated = enumerate(self.instance.cluster_constraints)
         others = [(at, each) for at, each in stated if type(each) is not MaximumDiameter]
         return [
@@ -134,26 +136,22 @@ class Catalogue:
 
     @property
     def stated_pairs(self) -> list[int]:
-        """Numbers of the must-links and cannot-links that were stated one by one.
-
-        Those of a distance (GAMMA, DELTA) are not among them.
-        """
+        """Numbers of the pairs that the user stated one by one, not by a distance."""
         return np.flatnonzero(self._stated).tolist()
 
     @cached_property
     def stated_and_implied(self) -> frozenset[int]:
-        """Numbers of the stated pairs that a stated distance implies, too."""
-        derived = [of_distance(self.instance, name) for name in ("must_link", "cannot_link")]
+        """Numbers of the pairs stated one by one that a distance implies, too."""
+        derived = [of_distance(self.instance, name) for name in DISTANCE_OF]
         return frozenset(np.flatnonzero(self._stated & np.concatenate(derived)).tolist())
 
     @cached_property
     def _stated(self) -> NDArray[np.bool_]:
-        """Marks of the pairs of the instance's own lists that were stated one by one."""
-        names = ("must_link", "cannot_link")
-        return np.concatenate([stated_one_by_one(self.instance, name) for name in names])
+        """Marks of the instance's must-links and cannot-links that were stated one by one."""
+        return np.concatenate([stated_one_by_one(self.instance, name) for name in DISTANCE_OF])
 
     def restricted(self, numbers: Sequence[int]) -> Instance:
-        """Return the same points with the constraints of these numbers only."""
+        """Return the instance with only the constraints of these numbers."""
         chosen, p = np.asarray(numbers, np.intp), len(self.must_link)
         others, q = chosen[chosen >= p] - p, len(self.cannot_link)
         on_clusters = [self.on_clusters[number - q] for number in others[others >= q].tolist()]
@@ -176,16 +174,16 @@ class Catalogue:
             text = _text(argument, value, origin)
             return _statement(instance, StatementKind.ON_CLUSTERS, argument, position, text)
         argument, position, pairs = "must_link", number, self.must_link
-        kind, of_distance = StatementKind.MUST_LINK, StatementKind.MINIMUM_SEPARATION
+        kind, of_a_distance = StatementKind.MUST_LINK, StatementKind.MINIMUM_SEPARATION
         if number >= p:
             argument, position, pairs = "cannot_link", number - p, self.cannot_link
-            kind, of_distance = StatementKind.CANNOT_LINK, StatementKind.MAXIMUM_DIAMETER
+            kind, of_a_distance = StatementKind.CANNOT_LINK, StatementKind.MAXIMUM_DIAMETER
         i, j = pairs[position].tolist()
         n_pairs = len(self._stated)
         if number < n_pairs and self._stated[number]:
             text = _pair_text(instance, kind, (i, j))
             return _statement(instance, kind, argument, position, text, (i, j))
-        says = of_distance.value
+        says = of_a_distance.value
         if number >= n_pairs:
             ends = np.cumsum([len(pairs) for _, pairs in self._far])
             position = self._far[int(np.searchsorted(ends, number - n_pairs, "right"))][0]
@@ -194,19 +192,18 @@ class Catalogue:
         distance = float(np.linalg.norm(instance.points[i] - instance.points[j]))
         one, other = map(name_in_file, origin.rows((i, j)))
         text = f"{says}: {one} and {other} are {distance:.6g} apart"
-        return _statement(instance, of_distance, argument, position, text, (i, j))
+        return _statement(instance, of_a_distance, argument, position, text, (i, j))
 
 
 def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
     """Return the must-links and the cannot-links of an instance, in the user's words.
 
-    They are hard and soft ones; the soft come last. Those that distances (GAMMA, DELTA) stand for
-    are not among them.
+    Soft pairs come last. Pairs that only a distance (GAMMA, DELTA) implies are left out.
 
     Raises
     ------
     InstanceError
-        If the instance is none, or has sizes of known classes.
+        If the argument is not an `Instance`, or has sizes of known classes.
     """
     check_instance(instance)
     if isinstance(instance.sizes, ClassSizes):
@@ -229,7 +226,7 @@ def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
 def without(instance: Instance, statement: Statement) -> Instance:
     """Return the instance without a must-link or a cannot-link, hard or soft.
 
-    A hard pair stays if it is stated twice, or if a distance (GAMMA, DELTA) stands for it as well.
+    A hard pair stays if it is stated twice, or if a distance (GAMMA, DELTA) implies it, too.
     """
     argument, position = statement.argument, statement.position
     stated: Any = getattr(instance, argument)
@@ -269,7 +266,7 @@ def _pair_text(instance: Instance, kind: StatementKind, rows: tuple[int, int]) -
 
 
 def _text(argument: str, value: Any, origin: Origin) -> str:
-    """Return the text of a constraint or limit on clusters, in a file's words if it has a line."""
+    """Return the text of a constraint or limit on clusters, as a line of a file if possible."""
     if isinstance(value, MaximumDiameter):
         argument, value = "max_diameter", value.distance
     numbers = list(value.rows()) if isinstance(value, BuiltInConstraint) else []
@@ -279,38 +276,38 @@ def _text(argument: str, value: Any, origin: Origin) -> str:
 
 
 def place_of_pair(instance: Instance, argument: str, position: int) -> str:
-    """Return where the pair at a position of a list, hard or soft, is stated.
+    """Return where the user stated the pair at a position of a list, hard or soft.
 
-    It is its place in a file, or that position.
+    That is a place in a file, or else the argument and the position.
     """
     origin = instance.origin
     listed, stated = getattr(instance, argument), getattr(origin, argument)
     pair = (listed.pairs if isinstance(listed, SoftPairs) else listed)[position]
     if position < len(stated.pairs) and (stated.pairs[position] == pair).all():
-        # One of several places that state the pair, and not only the first.
+        # Several lines may state a pair. Without this, all would have the place of the first.
         return f"{shown_path(origin.constraints_path)}{stated.place_at(position)}"
     return origin.place(argument, *pair.tolist()) or f"{argument}[{position}]"
 
 
 def stated_one_by_one(instance: Instance, argument: str) -> NDArray[np.bool_]:
-    """Return which pairs of a list were stated one by one, (p,)."""
-    pairs, places = getattr(instance, argument), getattr(instance.origin, argument)
-    stated = places.pairs[: places.n_stated]
-    return ~of_distance(instance, argument) | _are_among(pairs, stated, instance.n_points)
+    """Return which pairs of a list the user stated one by one, (p,)."""
+    return ~of_distance(instance, argument) | _are_placed(instance, argument, argument)
 
 
 def of_distance(instance: Instance, argument: str) -> NDArray[np.bool_]:
-    """Return which pairs of a list a distance stands for, (p,)."""
-    pairs, places = getattr(instance, argument), getattr(instance.origin, argument)
-    return _are_among(pairs, places.pairs[places.n_stated :], instance.n_points)
+    """Return which pairs of a list a distance (GAMMA, DELTA) implies, (p,)."""
+    return _are_placed(instance, argument, DISTANCE_OF[argument])
 
 
-def _are_among(pairs: NDArray[np.intp], others: NDArray[np.integer], n: int) -> NDArray[np.bool_]:
-    return np.isin(pairs @ [n, 1], others.astype(np.intp) @ [n, 1])
+def _are_placed(instance: Instance, argument: str, places: str) -> NDArray[np.bool_]:
+    """Return which pairs of a list are among these places of the origin, (p,)."""
+    placed: PairLines = getattr(instance.origin, places)
+    code = [instance.n_points, 1]
+    return np.isin(getattr(instance, argument) @ code, placed.pairs.astype(np.intp) @ code)
 
 
-# Members that the text shows, and one line; all of them are in `members`.
-SHOWN, SHOWN_IN_LINE = 20, 8
+# Numbers of members that the text and a single line show.
+SHOWN_MEMBERS, SHOWN_IN_LINE = 20, 8
 
 
 @dataclass(frozen=True)
@@ -319,11 +316,11 @@ class Conflict:
 
     Attributes
     ----------
-    kind : why not
+    kind : kind of the contradiction
     heading : the same in words
-    members : the constraints; a pair that a distance (GAMMA, DELTA) stands for counts by itself
-    is_minimal : whether it is proven that the others are feasible without any one of the members.
-        If not, the time ended before all of them had been tried
+    members : the constraints; each pair that a distance (GAMMA, DELTA) implies is a member
+    is_minimal : whether it is proven that without any one member the others are feasible. If not,
+        the time ended before all members had been tried
     is_exact : False if the proof is the verdict of an integer programming solver in floating point
     """
 
@@ -352,12 +349,11 @@ class Conflict:
         return f"{self.heading}: {', '.join(members)}"
 
     def __str__(self) -> str:
-        shown = self.members[:SHOWN]
+        shown = self.members[:SHOWN_MEMBERS]
         width = max((len(member.place) for member in shown), default=0)
         lines = [f"{self.heading}:", *(f"  {one.place:<{width}}  {one.text}" for one in shown)]
-        left_out = len(self.members) - SHOWN
-        if left_out > 0:
-            lines.append(f"  ... and {left_out} more")
+        if (more := len(self.members) - SHOWN_MEMBERS) > 0:
+            lines.append(f"  ... and {more} more")
         if not self.is_minimal:
             lines.append("(perhaps not all are needed; the time was too short to decide)")
         if not self.is_exact:

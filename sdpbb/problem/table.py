@@ -1,4 +1,4 @@
-"""Points with the names of their rows and columns, as every reader returns them."""
+"""Points with the names of their rows and columns, which every reader returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADVICE = (
     " (an empty cell where it is missing, see --missing; --decimal ',' for decimal commas), or "
     "another use of the column: --drop, --index-column or --one-hot"
 )
-"""End of messages on a text in a column of numbers."""
+"""End of messages on text in a column of numbers."""
 
 TABLES = "a CSV, Excel, Parquet or Feather file"
 """Files whose columns have names, for messages."""
@@ -35,12 +35,12 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Roles:
-    """Positions of the columns of a table, by what they hold.
+    """Positions of the columns of a table, by their contents.
 
-    features : ascending
-    index : of the column that names the rows, if one does
-    classes : of the column of known classes of the rows, if there is one
-    categories : of the columns of categories of the rows
+    features : ascending positions of the features
+    index : column with the names of the rows; None: no such column
+    classes : column with known classes of the rows; None: no such column
+    categories : columns with categories of the rows
     """
 
     features: Sequence[int]
@@ -50,21 +50,22 @@ class Roles:
 
     @property
     def texts(self) -> tuple[int, ...]:
-        """Positions of the columns whose fields are texts."""
+        """Positions of the columns that are read as text."""
         named = (self.index, self.classes, *self.categories)
         return tuple(column for column in named if column is not None)
 
     @classmethod
     def of(cls, names: Sequence[Hashable], reading: Reading, place: str, n_index: int = 0) -> Roles:
-        """Return the positions of columns with these names.
+        """Return the roles of columns with these names.
 
-        place : what messages begin with
-        n_index : number of first columns that are no features; one names the rows if no other does
+        place : beginning of messages
+        n_index : number of first columns that are not features; a single one names the rows if no
+            other column does
 
         Raises
         ------
         InstanceError
-            If there is no such column, or no feature.
+            If a column does not exist, or no feature remains.
         """
         check_columns(names, reading.left_out, place)
         left_out = {names.index(column) for _, column in reading.left_out}
@@ -86,9 +87,9 @@ class Roles:
 
 
 class Rows:
-    """Rows of the data, by what the user calls them.
+    """Rows of the data by the user's names.
 
-    number_of : the number among the points, from 0, of each row of the data, -1 if it is dropped
+    number_of : the number among the points, from 0, of each row of the data; -1: dropped
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Rows:
 
     @classmethod
     def of(cls, origin: Origin, n_points: int) -> Rows:
-        """Return the rows as files of constraints call them."""
+        """Return the rows by their names in files of constraints."""
         named = origin.row_names is not None
         return cls(origin.data_rows(n_points), origin.kept_rows, named)
 
@@ -114,7 +115,7 @@ class Rows:
         """Return the number of a row among the points, or raise an InstanceError."""
         try:
             row = self.number_of.get(name)
-        except TypeError:  # of a list
+        except TypeError:  # a list, say, is not hashable
             row = None
         if row is not None and row >= 0:
             return row
@@ -137,16 +138,15 @@ class PointTable:
     Attributes
     ----------
     points : (n, d) floats, one column per feature
-    origin : what the user calls rows and columns
-    k : number of clusters, where a file states one
-    names : different hashable values that name the rows of the data, also dropped ones; None where
-        these are merely numbered from 0
-    name_problem : why the index of a data frame, whose labels repeat or are missing, names no rows;
-        "" if it does, or has not to
-    weights : (n,) of the points; None where none are asked for
-    known_classes : (n,) classes of the rows as they are given; None where no classes are known
-    categories : texts (n,) of the rows by columns that are to become columns of 0 and 1
-    lines : (n,) of the rows in their file, from 1; None: not from a file of lines
+    origin : the user's names of rows and columns
+    k : number of clusters that a file states; None: not stated
+    names : different hashable values, names of all rows of the data; None: rows are numbered from 0
+    name_problem : message on an index of a data frame whose labels repeat or are missing; "": the
+        index names the rows, or is not needed
+    weights : (n,) weights of the points; None: 1 each
+    known_classes : (n,) classes of the rows as given; None: no known classes
+    categories : texts (n,) of the rows by column; each of these becomes columns of 0 and 1
+    lines : (n,) lines of the rows in their file, from 1; None: not from a file of lines
     """
 
     points: NDArray[np.float64]
@@ -169,22 +169,22 @@ class PointTable:
         reading: Reading,
         where: str = "",
     ) -> PointTable:
-        """Return the points, with what the columns of text say of the rows.
+        """Return the table of points with names, classes and categories from columns of text.
 
-        columns : names of all columns; () for a file whose columns have no names
+        columns : names of all columns; (): columns of the file do not have names
         texts : the columns of `Roles.texts`, by position
-        where : what notes begin with
+        where : beginning of notes
 
         Raises
         ------
         InstanceError
-            If the column that is to name the rows does not.
+            If names in the index column repeat or are missing.
         """
         names, at = None, roles.index
         if at is not None and reading.index_column is not None:
             names = checked_names(texts[at], f"index_column = {reading.index_column!r}")
         elif at is not None:
-            names = names_by_index(texts[at], f"{where}{called(columns, at)} is an index")
+            names = names_by_index(texts[at], f"{where}{column_text(columns, at)} is an index")
         origin = Origin(
             row_names=None if names is None else tuple(map(str, names)),
             feature_names=tuple(str(columns[at]) for at in roles.features) if columns else (),
@@ -209,7 +209,7 @@ class PointTable:
         return Rows(numbers if self.names is None else self.names, kept, are_named)
 
     def row_name(self, row: int) -> str:
-        """Return the name of a row as messages show it, or its number without names."""
+        """Return the name of a row for messages, or its number if rows do not have names."""
         name = self.origin.row(row)
         return name if self.names is None else shown(name)
 
@@ -219,33 +219,33 @@ class PointTable:
         return f"row {self.row_name(row)}{line}"
 
     def column_name(self, column: int) -> str:
-        """Return the name of a feature as messages show it, or its number from 1."""
+        """Return the name of a feature for messages, or its number from 1."""
         names = self.origin.feature_names
         return quoted(names[column]) if names else str(column + 1)
 
-    def called(self, **names: Any) -> PointTable:
+    def with_origin(self, **values: Any) -> PointTable:
         """Return the table with other values of its `Origin`."""
-        return replace(self, origin=replace(self.origin, **names))
+        return replace(self, origin=replace(self.origin, **values))
 
     def with_step(self, *steps: str) -> PointTable:
         """Return the table with further steps of its preparation."""
-        return self.called(preparation=(*self.origin.preparation, *steps))
+        return self.with_origin(preparation=(*self.origin.preparation, *steps))
 
     def standardized(self) -> PointTable:
         """Return the table with columns of mean zero and variance one."""
         scaling = standardization(self.points, self.weights)
-        return replace(self.called(scaling=scaling), points=scaling.applied(self.points))
+        return replace(self.with_origin(scaling=scaling), points=scaling.applied(self.points))
 
     def with_weights(self, column: str | None, where: str = "") -> PointTable:
-        """Return the table with the weights from a column, which is not a feature then.
+        """Return the table with weights from a column, which is removed from the features.
 
-        column : the name of one of the features; None for no weights
-        where : what messages begin with
+        column : the name of a feature; None: no weights
+        where : beginning of messages
 
         Raises
         ------
         InstanceError
-            If it is the only column, or a number in it is not positive.
+            If it is the only feature, or a number in it is not positive.
         """
         if column is None:
             return self
@@ -261,10 +261,10 @@ class PointTable:
             )
         del names[at]
         points = np.delete(self.points, at, axis=1)
-        return replace(self.called(feature_names=tuple(names)), points=points, weights=weights)
+        return replace(self.with_origin(feature_names=tuple(names)), points=points, weights=weights)
 
 
-def called(columns: Sequence[Hashable], column: int) -> str:
+def column_text(columns: Sequence[Hashable], column: int) -> str:
     """Return the number of a column, and its name in parentheses if it has one."""
     name = str(columns[column]) if columns else ""
     has_name = name not in ("", str(column + 1))
@@ -274,12 +274,12 @@ def called(columns: Sequence[Hashable], column: int) -> str:
 def check_columns(
     columns: Sequence[Hashable], chosen: Iterable[tuple[str, str | None]], place: str = ""
 ) -> None:
-    """Raise the InstanceError for the first chosen column that is not exactly one of these.
+    """Raise the InstanceError for the first chosen column that is unknown or ambiguous.
 
-    Features may share a name; a column that is chosen has one of its own.
+    Features may share a name; the name of a chosen column must be unique.
 
-    chosen : the argument that names the column, for messages, and its name; None: no column
-    place : what messages begin with
+    chosen : pairs of the argument, for messages, and the column that it names; None: no column
+    place : beginning of messages
     """
     for argument, column in chosen:
         if column is None:
@@ -297,9 +297,9 @@ def check_columns(
 
 
 def check_no_columns(reading: Reading, says: str, expected: str) -> None:
-    """Raise the InstanceError if columns are chosen of data that have none with names.
+    """Raise the InstanceError if columns are chosen, but columns of the data have no names.
 
-    says, expected : what the message says of the data, and what data would be right
+    says, expected : parts of the message: the data, and data that would support the option
     """
     for argument, column in reading.chosen:
         a_file = "a file of that name, or " if argument == "known_classes" else ""
@@ -309,9 +309,9 @@ def check_no_columns(reading: Reading, says: str, expected: str) -> None:
 
 
 def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]:
-    """Return names of rows, none of them missing, all of them different, or raise an InstanceError.
+    """Return the names of rows; raise an InstanceError if some are missing or repeat.
 
-    where : what messages call them, such as "index_column = 'id'"
+    where : source of the names for messages, such as "index_column = 'id'"
     """
     first: dict[Hashable, int] = {}
     for row, name in enumerate(names):
@@ -319,7 +319,7 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
             raise InstanceError(f"{where}: row {row} has no name; expected one for every row")
         try:
             known = first.setdefault(name, row)
-        except TypeError:  # of a list
+        except TypeError:  # a list, say, is not hashable
             kind = type(name).__name__
             raise InstanceError(
                 f"{where}: row {row} is of type {kind}; expected a text or a number"
@@ -333,17 +333,17 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
 
 
 def names_by_index(values: Sequence[Hashable], says: str) -> tuple[Hashable, ...] | None:
-    """Return the names that an index in a file, without being asked to, gives the rows.
+    """Return the names of the rows from an index in a file that no option mentions.
 
-    None if it merely counts them from 0, or its values repeat or are missing. An index of a
+    None if it merely counts the rows from 0, or its values repeat or are missing. An index of a
     spreadsheet may be empty.
 
-    says : what the index is, for the note
+    says : description of the index, the beginning of the note
 
     Warns
     -----
     InstanceNote
-        Whether the rows have these names.
+        Whether the index names or numbers the rows.
     """
     if not any(value != "" for value in values):
         return None
@@ -357,12 +357,12 @@ def names_by_index(values: Sequence[Hashable], says: str) -> tuple[Hashable, ...
 
 
 def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
-    """Return the end of a message on an unknown name: the most similar known one; "" if none is."""
+    """Return the end of a message on an unknown name: the most similar known name, or ""."""
     by_text = {str(other): other for other in names}
     close = difflib.get_close_matches(str(name), by_text, 1)
     return f"; did you mean {quoted(by_text[close[0]])}?" if close else ""
 
 
 def quoted(value: object) -> str:
-    """Return a value as messages show it, on one line and of bounded length."""
+    """Return a value for messages, on one line and of bounded length."""
     return shown(value) if isinstance(value, str) else " ".join(repr(value).split())[:60]

@@ -1,4 +1,4 @@
-"""Opening of files, with one-line errors: also of files too large for the memory, or for a user."""
+"""Text files: opening with one-line errors, and the words and numbers in them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from sdpbb.runtime.reading import check_encoding
 
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 
-# Categories of characters that cannot be mistaken for others: letters, accents, signs (€, °, ²).
+# Categories of characters that are shown unescaped: letters, accents, signs (€, °, ²).
 _SHOWN = frozenset(("Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn", "No", "Sc", "Sk", "So"))
 
-# Values that are missing, in lower case, as spreadsheets, R, pandas, SQL, SAS and the files of UCI
-# have them.
+# Words for missing values, in lower case, in spreadsheets, R, pandas, SQL, SAS and files of UCI.
 _MISSING_WORDS = frozenset(
     (
         *("", "na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none", "nil"),
@@ -36,17 +35,17 @@ _MISSING_WORDS = frozenset(
 
 @contextmanager
 def open_text(path: FilePath, encoding: str | None = None) -> Iterator[TextIO]:
-    """Open a regular file of text for reading; one that gzip has compressed is read through it.
+    """Open a regular file of text for reading; gzip files are decompressed.
 
-    encoding : of the text, unless it begins with a byte order mark, which tells; None for UTF-8
+    encoding : encoding of text without a byte order mark; None: UTF-8
 
     Raises
     ------
     InstanceError
-        On opening, or for what is read within the block: a missing file, a folder, a device, a
-        file without permission, text in another encoding, a damaged archive.
+        On opening, or on reading within the block: a missing file, a folder, a device, a file
+        without permission, text in another encoding, a damaged archive.
     ParameterError
-        If there is no such encoding.
+        If the encoding is unknown.
     """
     check_file(path, "a text file")
     check_encoding(encoding)
@@ -63,26 +62,26 @@ def open_text(path: FilePath, encoding: str | None = None) -> Iterator[TextIO]:
 
 
 def encoding_beside(path: FilePath, encoding: str | None) -> str | None:
-    """Return the encoding of labels or constraints; one option states it for them and the data.
+    """Return the encoding of a file of labels or constraints; the option is about the data, too.
 
-    They may be from elsewhere, such as this program's own output: text that can be read as UTF-8
-    is that, and no other encoding by chance.
+    Such a file may have another encoding than the data, for example if this program wrote it. Text
+    that can be read as UTF-8 is UTF-8: other encodings hardly ever form valid UTF-8.
 
     Raises
     ------
     ParameterError
-        If there is no such encoding.
+        If the encoding is unknown.
     """
     check_encoding(encoding)
     if encoding is not None:
         with suppress(InstanceError), open_text(path) as file:
-            if not any("\0" in line for line in file):  # which UTF-16 has
+            if not any("\0" in line for line in file):  # UTF-16 contains such characters
                 return None
     return encoding
 
 
 def file_suffix(path: FilePath) -> str:
-    """Return the ending of a file's name in lower case, that before `.gz` if it has this, too."""
+    """Return the suffix of a file's name in lower case, without `.gz`."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
@@ -90,16 +89,16 @@ def file_suffix(path: FilePath) -> str:
 
 
 def stated_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield the number, from 1, and the text, without comment, of each line that says something."""
+    """Yield the number, from 1, and the text without comment of each line that is not blank."""
     for number, line in enumerate(lines, 1):
         if (content := without_comment(line)).strip():
             yield number, content
 
 
 def check_file(path: FilePath, expected: str = "a file") -> None:
-    """Raise the InstanceError if there is no regular file to read at path.
+    """Raise the InstanceError unless there is a regular file at path.
 
-    expected : what messages say of what should be there
+    expected : description of the file, for messages
     """
     if problem := name_problem(path):
         raise InstanceError(problem)
@@ -118,21 +117,21 @@ def check_file(path: FilePath, expected: str = "a file") -> None:
 
 @contextmanager
 def errors_as_one_line(path: FilePath, expected: str) -> Iterator[None]:
-    """Turn what other packages raise on a file within the block into an InstanceError.
+    """Convert errors that other packages raise within the block into an InstanceError.
 
-    Of a damaged file, or one of something else, they raise whatever comes.
+    For a damaged file they may raise any exception.
 
-    expected : what messages say of what the file should be
+    expected : description of the file, for messages
     """
     check_file(path)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of old formats
+            warnings.simplefilter("ignore")  # on old formats
             yield
-    except MemoryError:  # of pyarrow, one of its other errors, too
+    except MemoryError:  # pyarrow's is an ArrowException, too
         raise
     except OSError as error:
-        # Of pyarrow too, for what is wrong inside the file.
+        # Pyarrow also raises it for errors inside the file.
         reason = error.strerror or shown(" ".join(str(error).split()))
         raise InstanceError(f"{shown_path(path)}: cannot be read ({reason})") from None
     except Exception as error:
@@ -156,7 +155,7 @@ def reading_file(path: FilePath) -> Iterator[None]:
     Raises
     ------
     InstanceError
-        In place of a MemoryError within the block.
+        Instead of a MemoryError within the block.
     """
     try:
         yield
@@ -168,7 +167,7 @@ def reading_file(path: FilePath) -> Iterator[None]:
         ) from None
 
 
-# The longest first, as one of them begins like another.
+# The longest first, as some marks are the beginning of others.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -180,9 +179,9 @@ _GZIP = b"\x1f\x8b"
 
 
 def _text(file: Path, encoding: str | None) -> TextIO:
-    """Open a file with the encoding that its byte order mark tells, or else the one that is given.
+    """Open a file with the encoding of its byte order mark, or else the given encoding.
 
-    utf-8-sig takes off the mark that spreadsheets write, but is slow.
+    utf-8-sig removes the mark, but is slow, so that only marked files use it.
     """
     with open(file, "rb") as stream:
         opened: Any = gzip.open if stream.read(2) == _GZIP else open
@@ -194,7 +193,7 @@ def _text(file: Path, encoding: str | None) -> TextIO:
 
 
 def _encoding_problem(error: UnicodeError, encoding: str | None) -> str:
-    """Return what is wrong with text that cannot be decoded, and what would be right."""
+    """Return the message on text that cannot be decoded."""
     if not isinstance(error, UnicodeDecodeError):
         return f"is not {encoding or 'UTF-8'} text ({error}); expected a text file"
     byte, codec = error.object[error.start], error.encoding.upper()
@@ -207,41 +206,41 @@ def _encoding_problem(error: UnicodeError, encoding: str | None) -> str:
 
 
 def name_in_file(name: str) -> str:
-    """Return the name of a row as files of constraints have it: with blanks it is in quotes."""
+    """Return the name of a row for a file of constraints, in quotes if it has blanks."""
     is_plain = name and not any(char.isspace() or char in "#\"'" for char in name)
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
 def first_of(names: Iterable[str], most: int) -> str:
-    """Return the first names, with commas between them, and dots if there are more than most."""
+    """Return the first `most` names, separated by commas, and dots if there are more."""
     listed = list(islice(names, most + 1))
     return ", ".join(listed[:most]) + (", ..." if len(listed) > most else "")
 
 
 def is_number(field: str) -> bool:
-    """Return whether a field is a number as NumPy reads them; nan and inf are."""
+    """Return whether a field is a number for NumPy, which includes nan and inf."""
     try:
         float(field)
     except ValueError:
         return False
-    return field.isascii() and "_" not in field  # which Python takes as well
+    return field.isascii() and "_" not in field  # Python itself accepts both
 
 
 def number_or_text(field: str) -> Decimal | str:
-    """Return a field as a number, equal for all its spellings (1, 01, 1.0), or else as it is."""
+    """Return a field as a number, equal for all spellings (1, 01, 1.0), or else unchanged."""
     try:
         return Decimal(field) if is_number(field) else field
-    except InvalidOperation:  # of an exponent of twenty digits
+    except InvalidOperation:  # an exponent of twenty digits
         return field
 
 
 def is_missing_word(field: str) -> bool:
-    """Return whether a field of a file stands for a value that is missing."""
+    """Return whether a field of a file means a missing value."""
     return field.strip().lower() in _MISSING_WORDS
 
 
 def is_integer(field: str) -> bool:
-    """Return whether a field is an integer of a size that can be a row number or a count."""
+    """Return whether a field is an integer, of at most 15 digits as row numbers and counts are."""
     return _INTEGER.fullmatch(field) is not None
 
 
@@ -253,9 +252,8 @@ def without_comment(line: str) -> str:
 def shown(text: str) -> str:
     """Return text from a file quoted, on one line and of bounded length.
 
-    Letters of all languages and signs such as those of currencies are shown as they are. Other
-    characters beyond ASCII are escaped: a minus sign, a blank or a digit that is not the keyboard's
-    would look like what is expected.
+    Letters of all languages, and signs such as €, are shown unescaped. Other characters beyond
+    ASCII are escaped: a typographic minus sign, blank or digit would look like the expected one.
     """
     text = "".join(
         char if char.isascii() or category(char) in _SHOWN else ascii(char)[1:-1]

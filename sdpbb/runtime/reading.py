@@ -1,7 +1,7 @@
 """Options of reading the files of an instance, each declared once.
 
-The command line, the keys of manifests and the keywords of Python derive from them. Light: help
-texts need them.
+The command line, the keys of manifests and the keywords of Python derive from them. Help texts need
+this module, so its imports must be fast.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.declaration import Parameters, check_names, own_declarations, parameter, wrong
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": " ", "\\t": "\t"}
-"""Words for separators, for shells in which the characters are a nuisance."""
+"""Words for separators that are hard to type in a shell."""
 
 ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
 """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
 
 ClassesMay = Literal["share", "split"]
-"""What known classes may do: share a cluster, or be split over several."""
+"""Whether known classes may share a cluster, or be split over several clusters."""
 
 OF_CONSTRAINTS = ("constraints_format", "one_based")
-"""Options that are only of use where there are constraints."""
+"""Options that require a file of constraints."""
 
-# Python allows more than is declared: columns of data frames may be called by anything, and formats
-# be added to `CONSTRAINT_FORMATS`. Readers refuse the others.
+# Python allows more values than declared: names of columns in data frames need not be texts, and
+# `CONSTRAINT_FORMATS` can be extended. Readers check these values.
 _WIDER = ("constraints_format", "index_column", "drop", "weight_column", "known_classes")
 _TEXT = "a text that is not empty"
 _ONE_CHARACTER = (
@@ -73,14 +73,14 @@ class ReadingArguments(PointsArguments, total=False):
 
 @dataclass(frozen=True)
 class Reading(Parameters):
-    """Options of reading the files of an instance; None where the files have to tell.
+    """Options of reading the files of an instance; None: detected from the file, or not used.
 
     Raises
     ------
     InstanceError
-        If drop is no list.
+        If drop is not a list.
     ParameterError
-        For another value that an option cannot have.
+        For another wrong value of an option.
     """
 
     constraints_format: ConstraintsFileFormat | None = parameter(
@@ -162,7 +162,7 @@ class Reading(Parameters):
     )
     known_weight: float | None = parameter(
         None,
-        "Known classes may be wrong: each pair of rows that does otherwise costs this much.",
+        "Cost of each pair of rows that contradicts known classes. Without it, classes are hard.",
         gt=0,
         unit="a squared distance",
         reason="In the units of the sum of squares; the result names the rows that contradict it.",
@@ -199,28 +199,29 @@ class Reading(Parameters):
         known: Iterable[str] = ReadingArguments.__annotations__,
         function: str = "Reading",
     ) -> Self:
-        """Return the options that a function is given by keyword.
+        """Return the options given to a function by keyword.
 
-        known : names of those that it takes
+        known : names of the options that the function supports
+        function : its name, for messages
 
         Raises
         ------
         TypeError
-            If it takes none of a name.
+            If the function does not support an option.
         InstanceError, ParameterError
-            For a value that an option cannot have.
+            For a wrong value of an option.
         """
         check_names(arguments, known, function)
         return cls(**arguments)
 
     @property
     def delimiter(self) -> str | None:
-        """The character between the fields of CSV; None where the file has to tell."""
+        """The character between the fields of CSV; None: detected from the file."""
         return None if self.separator is None else SEPARATORS.get(self.separator, self.separator)
 
     @property
     def left_out(self) -> list[tuple[str, str]]:
-        """The columns that are no features, each with the option that names it."""
+        """The columns that are not features, as (option, column)."""
         named = [("index_column", self.index_column), ("known_classes", self.class_column)]
         chosen = [(option, column) for option, column in named if column is not None]
         chosen += [("one_hot", column) for column in self.category_weights]
@@ -228,23 +229,23 @@ class Reading(Parameters):
 
     @property
     def chosen(self) -> list[tuple[str, str]]:
-        """All columns that are named, each with the option that names it."""
+        """All columns that options name, as (option, column)."""
         weights = [] if self.weight_column is None else [("weight_column", self.weight_column)]
         return [*self.left_out, *weights]
 
     @property
     def category_weights(self) -> dict[str, float]:
-        """The columns of categories, each with the squared distance between two categories."""
+        """The squared distance between two categories, by column of categories."""
         return dict(map(_category_column, self.one_hot))
 
     @property
     def class_column(self) -> str | None:
-        """The column that holds known classes; None without one."""
+        """The column of known classes; None: no such column."""
         return None if self.class_file is not None else self.known_classes
 
     @property
     def class_file(self) -> str | None:
-        """The file that holds known classes; None without one."""
+        """The file of known classes; None: no such file."""
         classes = self.known_classes
         return classes if classes is not None and os.path.exists(classes) else None
 
@@ -274,7 +275,7 @@ Reading.__doc__ = "\n".join(
 
 
 def check_encoding(encoding: str | None) -> None:
-    """Raise the ParameterError if there is no such encoding of text; None is UTF-8."""
+    """Raise the ParameterError if an encoding of text is unknown; None is UTF-8."""
     if encoding is None:
         return
     try:

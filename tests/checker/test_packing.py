@@ -11,6 +11,7 @@ from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits
 from sdpbb.checker.packing import ClusterByCluster, is_packable
 from sdpbb.problem.feasibility import ClusterPacking, UndecidedPacking
+from sdpbb.problem.quantities import Quantity
 from tests.examples import examples
 from tests.graphs import complete, cycle, mycielski, proper_colourings, random_graph
 
@@ -54,7 +55,7 @@ def test_packings_are_those_of_enumeration(seed):
         return
     rows = product(range(k), repeat=len(adjacency))
     expected = any(fits(measures, adjacency, np.array(row), k) for row in rows)
-    labels = ClusterPacking(measures, adjacency).labels()
+    labels = ClusterPacking([Quantity(*each) for each in measures], adjacency).labels()
     assert (labels is not None) is expected
     checked = [Measure(*each) for each in measures]
     assert is_packable(adjacency, k, checked) is expected
@@ -85,7 +86,7 @@ def test_it_is_given_up_in_time():
         with pytest.raises(Rejected, match=why):
             ClusterByCluster([Measure(values, limits)], own).succeeds()
         with pytest.raises(UndecidedPacking, match=why):
-            ClusterPacking([(values, limits)], own).labels()
+            ClusterPacking([Quantity(values, limits)], own).labels()
 
 
 def test_packings_are_given_up_in_time():

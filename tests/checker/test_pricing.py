@@ -27,6 +27,7 @@ from sdpbb.checker.pricing.problem import (
     CheckedPricing,
 )
 from sdpbb.problem.feasibility import ClusterPacking
+from sdpbb.problem.quantities import Quantity
 from tests.checker.nodes import CheckedNode, nodes
 from tests.checker.priced import SEARCHES, Priced, all_sets, of_points, random_problem, searching
 from tests.examples import examples
@@ -324,7 +325,7 @@ def packings(steps: Steps) -> None:
     units = np.random.default_rng(4).integers(10**9, 10**10, 30)
     total = int(units.sum())
     limits = SizeLimits(total, 3, total // 3 - 1000, total // 3 + 1000)
-    ClusterPacking([(units, limits)], np.zeros((30, 30), bool), at_step=steps).labels()
+    ClusterPacking([Quantity(units, limits)], np.zeros((30, 30), bool), steps).labels()
 
 
 ENDED = {

@@ -15,7 +15,7 @@ RULES = ("constraints", "own constraints", "weights", "sizes", "weight limits")
 
 
 def contradictory(seed: int) -> Instance:
-    """Of any kind; often with many pairs, some of which are stated twice, or both ways."""
+    """An instance with any constraints; often many pairs, some repeated or contradictory."""
     random = Random(seed)
     parts = ("pairs", *RULES) if random.random() < 0.5 else ("pairs",)
     instance = drawn_instance(random, *parts, k=(1, 5))
@@ -35,7 +35,7 @@ def only(instance: Instance, statements: Iterable[Statement]) -> Instance:
     for statement in statements:
         if statement.argument == "must_link":
             must.append(statement.rows)
-        elif statement.rows:  # a maximum diameter stands for cannot-links
+        elif statement.rows:  # a cannot-link that a maximum diameter implies
             cannot.append(statement.rows)
         elif statement.argument in limits:
             limits[statement.argument] = getattr(instance, statement.argument)

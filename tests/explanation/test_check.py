@@ -111,7 +111,7 @@ def test_the_time_limit_is_checked():
 
 
 def test_sizes_and_own_constraints_together_are_decided():
-    """The first packing breaks a constraint, and another one keeps it."""
+    """The first packing violates a constraint, and another packing satisfies it."""
     sets = ({1, 3, 4}, {1, 2}, {3, 4, 5}, {0, 2, 4})
     own = ForbiddenSets(tuple(map(frozenset, sets)))
     for sizes, is_feasible in (([1, 1, 4], True), ([1, 1, (2, 5)], True), ([1, 5], False)):

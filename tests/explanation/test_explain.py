@@ -43,7 +43,7 @@ def test_a_clustering_is_mended_if_no_colouring_is_found(monkeypatch):
 
 
 def test_limits_on_sizes_beside_others_that_the_packing_does_not_know():
-    """A packing that keeps the sizes and breaks another constraint on clusters is no answer."""
+    """A packing must satisfy all constraints on clusters, not only the sizes."""
     constraints = (MaximumSize(3), MinimumDifference((), 2))
     instance = Instance(np.arange(8.0)[:, None], 4, cluster_constraints=constraints)
     assert diagnose(instance, time_limit=60.0).is_feasible
@@ -168,7 +168,7 @@ def test_a_graph_without_large_cliques_comes_down_to_its_core():
 
 
 def test_sizes_that_only_a_search_refutes():
-    # Clusters of five points hold two groups of two, and there are five of these.
+    # A cluster of five points holds at most two of the five groups of two.
     must_link = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
     instance = Instance(points(10), 2, must_link, cluster_constraints=[MaximumSize(5)])
     conflict = explain_infeasibility(instance)
@@ -207,7 +207,7 @@ def test_the_integer_programming_solver_is_named_where_the_proof_is_its(monkeypa
 
 
 def apart(adjacency: np.ndarray, wanted: float) -> tuple[np.ndarray, float]:
-    """Points of which neighbours are more than the second number apart, and others less."""
+    """Points, and a distance that exactly neighbours exceed."""
     least = 1.0 + abs(np.linalg.eigvalsh(adjacency.astype(float))).max()
     gram = least * np.eye(len(adjacency)) - adjacency
     return np.linalg.cholesky(gram), float(np.sqrt(2 * least + wanted))
@@ -221,7 +221,7 @@ def test_what_comes_to_cannot_links_is_confirmed_as_they_are(monkeypatch, final_
     monkeypatch.setattr(explanation, "FINAL_NODES", final_nodes)
     where, distance = apart(mycielski(cycle(5)), wanted=1.0)
     far = AllOf([MaximumDiameter(distance)])
-    # Clusters of all points may be, so that the first one is left out.
+    # The first constraint allows a cluster of all points, so the conflict does not need it.
     constraints = [MaximumSize(11), far]
     conflict = explain_infeasibility(Instance(where, 3, cluster_constraints=constraints))
     assert [(m.argument, m.position) for m in conflict.members] == [("cluster_constraints", 0)]

@@ -23,7 +23,7 @@ POINTS = "4 1\n0\n1\n5\n9\n"
 
 @pytest.fixture
 def read(tmp_path):
-    """An instance of four points on a line, of which a file states constraints."""
+    """An instance of four points on a line, with a file of constraints."""
 
     def read(text: str, k: int = 2, **options: object) -> Instance:
         (tmp_path / "points.txt").write_text(POINTS)

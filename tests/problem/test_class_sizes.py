@@ -1,4 +1,4 @@
-"""Sizes of the clusters of known classes: every way to state them, and what they are."""
+"""Sizes of the clusters of known classes: all ways to state them, and their values."""
 
 import sdpbb
 

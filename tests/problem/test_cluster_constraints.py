@@ -28,7 +28,7 @@ from tests.enumeration import holds
 
 @dataclass(frozen=True)
 class MaximumSpread(ClusterConstraint):
-    """A constraint of a user's own: on the sum of squares, which points can only add to."""
+    """A user's constraint on the sum of squares, which further points never reduce."""
 
     limit: float
 
@@ -96,8 +96,7 @@ def test_constraints_on_clusters_of_many_points_take_no_matrix(constraint):
 
 
 def test_what_follows_from_merged_blocks_is_found():
-    """The cannot-links merge 2 with 3 (k = 3), and only so is 2 too large for 4, which merges 4
-    with nothing else."""
+    """The cannot-links merge 2 with 3, as k = 3. Only their union is too large to join 4."""
     instance = Instance(
         np.arange(6.0)[:, None],
         3,
@@ -115,7 +114,7 @@ def test_what_never_binds_is_dropped():
     assert not instance.rules.go_beyond_pairs
     contraction = contract(instance)
     assert (contraction.instance, len(contraction.upper_limits)) == (None, 0)
-    # Once no cluster can hold the pair, nothing is left to count.
+    # If the pair is cannot-linked, the limit never binds.
     instance = line(2, SoftCannotLinks([(0, 1)], 0))
     assert instance.rules.go_beyond_pairs
     contraction = contract(instance)
@@ -159,7 +158,7 @@ def test_spellings_are_the_same_constraint():
 
 class Forgetful(ClusterConstraint):
     def allows(self, instance, members):
-        len(members) <= 3  # noqa: B015  the return is forgotten
+        len(members) <= 3  # noqa: B015  without a return statement
 
 
 class Wordy(ClusterConstraint):

@@ -1,4 +1,4 @@
-"""Colourings of cannot-link graphs: what is found, what is proven, and what stays open."""
+"""Colourings of cannot-link graphs: colourings, proofs, and undecided cases."""
 
 import tracemalloc
 
@@ -45,7 +45,7 @@ PLENTY = 10**6
 @given(GRAPHS, st.integers(1, 4))
 @examples(100)
 def test_colourings_are_those_of_enumeration(adjacency, k):
-    """A first descent finds one whenever two colours suffice; the core decides."""
+    """A first descent finds a colouring whenever two colours suffice; the core decides."""
     graph, is_possible = csr_array(adjacency), bool(proper_colourings(adjacency, k))
     verdict, colours = colour_exactly(graph, k, budget=PLENTY)
     assert verdict is is_possible
@@ -68,7 +68,7 @@ def test_colourings_are_those_of_enumeration(adjacency, k):
 
 
 def test_graphs_of_known_numbers():
-    """Complete and empty ones, and a graph without triangles that needs four colours."""
+    """Complete and empty graphs, and a graph without triangles that needs four colours."""
     for m in (1, 4, 9, 800):
         graph = csr_array(complete(m))
         assert len(greedy_clique(graph)) == m
@@ -84,7 +84,7 @@ def test_graphs_of_known_numbers():
 
 
 def check(verdict, adjacency, k):
-    """A clustering that uses all clusters, or a proof that there is none."""
+    """A clustering that uses all clusters, or a proof that no clustering exists."""
     if isinstance(verdict, Infeasibility):
         assert not clusterings(adjacency, k)
     else:
@@ -97,7 +97,7 @@ def check(verdict, adjacency, k):
 @given(adjacency=GRAPHS)
 @examples(40)
 def test_the_verdict_is_that_of_enumeration(misses, adjacency):
-    """Of the integer programme, too, which decides where no greedy colouring is found."""
+    """Also for the integer programme, which decides if the search is switched off."""
     rng = np.random.default_rng(len(adjacency))
     with pytest.MonkeyPatch.context() as patch:
         if misses:
@@ -123,7 +123,7 @@ def test_a_proof_names_its_points():
 
 
 def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
-    """Nor is one begun that cannot be presolved in the time left; branching needs none."""
+    """A programme too large for the remaining time is not solved; branching needs no programme."""
     contraction = contraction_of(GROETZSCH, 3, np.random.default_rng(4))
     unknown = MilpSolution(MilpStatus.TIME_LIMIT)
     monkeypatch.setattr(colouring, "solved_within", lambda *_: unknown)
@@ -135,7 +135,7 @@ def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
 
 
 def test_what_cannot_be_decided_hides_no_proof_elsewhere():
-    """The first component is too large for the time, and the second a clique."""
+    """The first component is too large for the time, but the second is a clique."""
     both = np.zeros((15, 15), dtype=bool)
     both[:11, :11] = GROETZSCH
     both[11:, 11:] = complete(4)

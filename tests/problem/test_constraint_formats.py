@@ -32,7 +32,7 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is not 
 N = 7
 
 pair = st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)).filter(lambda p: p[0] != p[1])
-# Pairs i < j, each once, must-links and cannot-links apart: what a matrix can hold.
+# Constraints that a matrix can hold: pairs i < j, each once, either must-linked or cannot-linked.
 linked = st.dictionaries(pair.map(lambda p: (min(p), max(p))), st.booleans(), max_size=12)
 
 
@@ -75,7 +75,7 @@ others = st.lists(
 
 
 def held_by(constraints_format: str) -> st.SearchStrategy[Constraints]:
-    """Anything that has a place in the format."""
+    """Any constraints that the format can hold."""
     if constraints_format == "matrix":
         return linked.map(constraints_of)
     parts = {"must_link": pairs, "cannot_link": pairs}

@@ -1,4 +1,4 @@
-"""Contractions: blocks, and what cannot-links force together."""
+"""Contractions: blocks, and merges that cannot-links force."""
 
 import numpy as np
 from hypothesis import given

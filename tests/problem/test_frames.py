@@ -1,4 +1,4 @@
-"""Names of rows and columns of data frames, and what messages call rows and constraints."""
+"""Names of rows and columns of data frames, and names of rows in messages."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sdpbb.problem.frames import is_frame
 
 
 class DataFrame:
-    """Called like one, and none."""
+    """A class of the same name that is not a data frame."""
 
 
 def test_only_frames_are_frames():

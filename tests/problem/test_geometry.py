@@ -1,4 +1,4 @@
-"""Rows by angles, by a kernel, by distances, and sparse: the clusterings cost what they should."""
+"""Angles, kernels, distances and sparse rows: clusterings have the expected costs."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_a_clustering_costs_the_same_in_each_form(case, form):
     else:
         instance = Instance(scipy.sparse.csr_array(points), k)
     expected = Partition(labels).cost(Instance(points, k))
-    # Inner products of points far from the origin have lost these digits before.
+    # Inner products of points far from the origin have already lost digits.
     lost = 1e-11 * (points**2).sum()
     assert Partition(labels).cost(instance) == pytest.approx(expected, rel=1e-9, abs=lost)
 

@@ -1,4 +1,4 @@
-"""Known classes of rows: what they amount to, and every way to state them."""
+"""Known classes of rows: the pairs that they imply, and all ways to state them."""
 
 import itertools
 from dataclasses import replace
@@ -18,7 +18,7 @@ CLASSES = ["a", None, "b", "a", ""]
 MUST, CANNOT = [[0, 3]], [[0, 2]]
 
 
-RULES = {  # what classes_may makes of two rows of known classes
+RULES = {  # whether two rows of known classes are linked, by classes_may
     None: lambda is_class_same, is_cluster_same: is_class_same == is_cluster_same,
     "share": lambda is_class_same, is_cluster_same: is_cluster_same or not is_class_same,
     "split": lambda is_class_same, is_cluster_same: is_class_same or not is_cluster_same,
@@ -32,9 +32,9 @@ RULES = {  # what classes_may makes of two rows of known classes
 )
 @examples(300)
 def test_the_pairs_say_what_the_classes_say(classes, k, may):
-    """A clustering keeps the pairs exactly if equal classes are equal clusters, or what they may.
+    """A clustering satisfies the pairs exactly if clusters agree with classes, subject to `may`.
 
-    With a weight it costs that much for each pair of rows that does otherwise.
+    With a weight, each pair of rows that contradicts the classes costs the weight.
     """
     known = replace(KnownClasses.of(classes, len(classes)), may=may)
     soft = replace(known, weight=2.0)

@@ -29,7 +29,7 @@ def header(shape: tuple[int, ...], dtype: str = "<f8") -> bytes:
 
 
 def npz_that_claims(path: Path, shape: tuple[int, ...], dtype: str = "<f8") -> Path:
-    """A few bytes whose zip says that they unfold to the array of the header."""
+    """A small zip file that claims to hold the array of the header."""
     content = header(shape, dtype)
     size = len(content) + int(np.prod([np.dtype(dtype).itemsize, *shape], dtype=object))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

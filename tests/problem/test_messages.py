@@ -1,8 +1,8 @@
-"""What files and values come to, and the one line for input that is wrong.
+"""Values read from files and arguments, and one-line messages on wrong input.
 
-The tables are readings.txt and messages.txt. A case is one call or several, and in the line after
-these what they come to: a value and the notes on it, or an error. In it [...] stands for words of
-another library. New cases are written without an answer, which this adds:
+The tables are readings.txt and messages.txt. A case is one or several calls, and a line with their
+common answer: a value and notes, or an error. In it [...] matches words of another library. Write
+new cases without an answer, and add the answers by:
 
     python -m tests.problem.test_messages
 """
@@ -48,14 +48,14 @@ SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [3.0, 1.0]])
 
 
 class Case(NamedTuple):
-    """A call, and what it comes to."""
+    """A call and its answer."""
 
     call: str
     answer: str
 
     @property
     def arguments(self) -> list[Any] | None:
-        """The arguments of a call that has literals alone and names none of them."""
+        """The arguments of a call, if these are positional literals only."""
         call = ast.parse(self.call, mode="eval").body
         assert isinstance(call, ast.Call)
         if call.keywords or not all(isinstance(each, ast.Constant) for each in call.args):
@@ -64,7 +64,7 @@ class Case(NamedTuple):
 
 
 def sections(text: str) -> dict[str, list[Case]]:
-    """The cases of a table, by the heading that they are under."""
+    """The cases of a table, by heading."""
     found: dict[str, list[Case]] = {}
     calls: list[str] = []
     heading = ""
@@ -87,7 +87,7 @@ CASES = {
 
 
 def file(content: Any, name: str = "a.txt") -> str:
-    """The name of a file with this content in the current folder; None: of none."""
+    """The name of a file with this content in the current folder; None: no file is written."""
     if content is FOLDER:
         os.mkdir(name)
     elif content is not None:
@@ -123,7 +123,7 @@ def instance(*stated: Any, k: int = 2, points: Any = SQUARE, **more: Any) -> pro
 
 
 def with_file(content: str, **options: Any) -> problem.Instance:
-    """Of 200 points, with a file of constraints."""
+    """An instance of 200 points with a file of constraints."""
     given = {"data": np.arange(200.0)[:, None], "k": 2} | options
     return problem.Instance.from_points(given.pop("data"), given.pop("k"), file(content), **given)
 
@@ -138,7 +138,7 @@ def in_memory(points: Any, k: int = 2, **stated: Any) -> problem.Instance:
 
 
 def framed(columns: dict[str, list[Any]], k: int = 2, **stated: Any) -> problem.Instance:
-    """An instance of a frame, which is the same from pandas and polars."""
+    """An instance of a frame; pandas and polars give the same instance."""
     found = [
         problem.Instance.from_points(library.DataFrame(columns), k, **stated)
         for library in (pandas, polars)
@@ -148,7 +148,7 @@ def framed(columns: dict[str, list[Any]], k: int = 2, **stated: Any) -> problem.
 
 
 def places(stated: Any, data: Any = LINE4, **options: Any) -> list[str]:
-    """The pairs of an instance, and where they are stated."""
+    """The pairs of an instance, and the places that state them."""
     instance = problem.Instance.from_points(data, 2, file(stated), **options)
     found = []
     for argument in PAIR_KINDS.values():
@@ -179,7 +179,7 @@ def written(
 
 
 def frame(columns: dict[str, list[Any]], k: int = 1, **options: Any) -> None:
-    """An instance of a frame, which pandas and polars refuse in the same words."""
+    """An instance of a frame; pandas and polars give the same error."""
     index = options.pop("index", None)
     with pytest.raises(SdpbbError) as raised:
         problem.Instance.from_points(pandas.DataFrame(columns, index=index), k, **options)
@@ -194,7 +194,7 @@ def solve(points: Any, k: int = 2, **stated: Any) -> Any:
 
 
 def write_constraints(form: str, n: int | None = 7, **stated: Any) -> None:
-    """A file of constraints that is not written."""
+    """An attempt to write a file of constraints, which fails without a file."""
     try:
         formats.write_constraints("c.txt", formats.Constraints(**stated), form, n)
     finally:
@@ -202,7 +202,7 @@ def write_constraints(form: str, n: int | None = 7, **stated: Any) -> None:
 
 
 def in_row_order(names: str) -> Any:
-    """Labels of rows with these names, in the order of those of a, b, c and d."""
+    """Labels of rows with these names, in the order a, b, c and d."""
     labels = pandas.Series(range(len(names)), index=list(names))
     return frames.in_row_order(labels, 4, problem.Origin(row_names=tuple("abcd")))
 
@@ -230,7 +230,7 @@ def violated(labels: list[int], of: problem.Instance | None = None, **stated: An
 
 
 def contracted(k: int, *stated: Any, **pairs: Any) -> str:
-    """The blocks of points on a line and their cannot-links, or why there is no clustering."""
+    """The blocks of points on a line and their cannot-links, or the proof of infeasibility."""
     found = problem.contract(instance(*stated, k=k, points=LINE, **pairs))
     if isinstance(found, problem.Infeasibility):
         return f"{found.kind.name} {sorted(found.points)}: {found}"
@@ -238,7 +238,7 @@ def contracted(k: int, *stated: Any, **pairs: Any) -> str:
 
 
 def checked(line: str) -> None:
-    """Constraints on six points, which two readers refuse."""
+    """Constraints on six points that two readers refuse."""
     checker.with_constraints(StatedInstance(LINE, 1), file(f"# one\n{line}\n"))
 
 
@@ -305,7 +305,7 @@ NAMES["Constraints"] = formats.Constraints
 
 
 def shown(value: Any) -> str:
-    """A value on one line: of points and instances all that differs from the plainest ones."""
+    """A value on one line; of points and instances only what differs from the defaults."""
     if isinstance(value, np.ndarray):
         return str(value.tolist())
     if isinstance(value, formats.Constraints):
@@ -341,7 +341,7 @@ def shown(value: Any) -> str:
 
 
 def answer(case: Case, folder: Path) -> str:
-    """What a call comes to in a new folder; the answer of the case if it says that."""
+    """The answer of a call in a new folder, in the words of the case if they match."""
     folder.mkdir()
     os.chdir(folder)
     with warnings.catch_warnings(record=True) as caught:
@@ -368,7 +368,7 @@ def test_what_is_read_and_what_is_told_of_other_input(section, tmp_path, monkeyp
 
 
 def write(path: Path) -> None:
-    """Write a table with the answers of today: calls in a row that come to the same share one."""
+    """Write a table with current answers; consecutive calls with the same answer share one line."""
     told: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         for heading, cases in sections(path.read_text(encoding="utf-8")).items():

@@ -49,11 +49,11 @@ WRITERS = {
         path.parent, {f"x{j}": column for j, column in enumerate(points.T)}, path.name
     ),
 }
-# Arrays are read as an `Instance` takes them; the size of numbers in text is looked at later.
+# Readers check arrays like an `Instance`; the size of numbers in text is checked later.
 any_size = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # of a column that dominates
+@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # on a dominant column
 @pytest.mark.parametrize("name", WRITERS)
 @given(data=st.data())
 def test_points_round_trip(folder, name, data):

@@ -1,4 +1,4 @@
-"""What was done to the data: the steps that reports tell, and the note on one dominant column."""
+"""Steps of preparation in reports, and the note on a dominant column."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""Contract of rules on clusters: under any mixture of them, all agree with enumeration.
+"""Contract of rules on clusters: with any mixture of rules, all results agree with enumeration.
 
-A rule of one's own with a least amount is among them: one class, known to the whole engine.
+One rule is a user's class with a least amount, which the whole engine supports.
 """
 
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ def known():
 
 
 def drawn(random: Random, *parts: str) -> Instance:
-    """An instance, which may have a least amount besides all that others have."""
+    """An instance with any constraints, and perhaps with a least amount."""
     instance = drawn_instance(random, *PARTS, "weight limits", *parts, k=(1, 5))
     if random.random() < 0.5:
         return instance

@@ -14,7 +14,7 @@ WEIGHTS = np.array([1.0, 2.5, 0.125, 1.0, 3.0, 0.75])
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("exponent", [-300, 0, 300])
 def test_the_unit_of_a_column_does_not_matter(exponent, weights):
-    """Powers of two change no bit of what is clustered."""
+    """Powers of two do not change any bit of the clustered points."""
     points = np.column_stack([COLUMN, np.ldexp(COLUMN, exponent)])
     scaling = standardization(points, weights)
     scaled = scaling.applied(points)

@@ -1,4 +1,4 @@
-"""Points that are not what they look like, and messages that say so."""
+"""Input that is easily mistaken for points, and the messages on it."""
 
 import dataclasses
 import warnings
@@ -78,7 +78,7 @@ def test_names_with_blanks_are_in_quotes():
 
 
 def test_reading_has_one_name_for_each_thing():
-    """The command line, Python and manifests state how data are read by the same words."""
+    """The command line, Python and manifests have the same names of options of reading."""
     declared = {*own_declarations(Reading)}
     assert {*ReadingArguments.__annotations__} == declared
     on_the_command_line = {field.name for field in dataclasses.fields(InstanceOptions)}

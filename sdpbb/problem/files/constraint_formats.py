@@ -1,6 +1,6 @@
-"""Formats of files of constraints, each with its reader and its writer.
+"""Files of constraints, and their formats, each with its reader and its writer.
 
-`sdpbb.problem.formats` states what a file of each format holds.
+`sdpbb.problem.formats` describes the formats.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
     FileStatement,
+    constraints_of,
     line_of,
-    stated_constraints,
 )
 from sdpbb.problem.files.tables import SEPARATORS, fields_of, filled, is_table, opened_table
 from sdpbb.problem.origin import Origin
@@ -57,18 +57,17 @@ def read_constraints(
 
     Parameters
     ----------
-    constraints_format : one of `CONSTRAINT_FORMATS`; None to tell by the first line that is neither
-        blank nor a comment: each format says whether a file of it may begin so. A file without any
-        such line holds no constraints
-    origin : what the file calls the rows; None: numbers from 0
-    encoding : of text that has no byte order mark and is not UTF-8; None for UTF-8
+    constraints_format : one of `CONSTRAINT_FORMATS`; None: detect it by the first line that is
+        neither blank nor a comment. A file without such a line holds no constraints
+    origin : names of the rows in the file; None: numbers from 0
+    encoding : encoding of text without a byte order mark that is not UTF-8; None: UTF-8
 
     Raises
     ------
     InstanceError
-        One line: the file, the line number, what is wrong and what would be right.
+        One line: the file, the line number, what is wrong and what is expected.
     ParameterError
-        If there is no such format.
+        If the format is unknown.
 
     Warns
     -----
@@ -86,7 +85,7 @@ def read_constraints(
         is_given = constraints_format is not None
         chosen = _format(constraints_format) if is_given else _detected(path, rows, encoding)
         statements = chosen.statements(path, rows, encoding)
-        constraints = stated_constraints(path, statements, rows, chosen.example, chosen.in_lists)
+        constraints = constraints_of(path, statements, rows, chosen.example, chosen.in_lists)
     if not constraints.stated:
         text = f"{shown_path(path)}: has no constraints; is it the right file?"
         warn_caller(text, InstanceWarning)
@@ -117,15 +116,15 @@ def constraints_text(
 
     Parameters
     ----------
-    n_points : of the data, for a matrix
-    header : lines of comment; a format without any goes without them
+    n_points : number of points; the matrix format needs it
+    header : lines of comments; left out if the format does not support comments
 
     Raises
     ------
     InstanceError
-        For a constraint that the format has no place for.
+        For a constraint that the format cannot hold.
     ParameterError
-        If there is no such format, or n_points is missing.
+        If the format is unknown, or n_points is missing.
     """
     chosen = _format(constraints_format)
     held = {KEYWORDS[keyword].argument for keyword in chosen.keywords}
@@ -148,14 +147,14 @@ def _format(name: str | None) -> ConstraintFormat:
 
 
 def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFormat:
-    """Return the only format that a file may be of by its name and its first line."""
+    """Return the only format that the name and the first line of a file allow."""
     formats = list(CONSTRAINT_FORMATS.values())
     if is_table(path):
         return CONSTRAINT_FORMATS["csv"]
     with open_text(path, encoding) as file:
         number, line = next(stated_lines(file), (0, ""))
     if not line:
-        return formats[0]  # or any other: it holds no constraints
+        return formats[0]  # any format will do, as the file holds no constraints
     possible = [one for one in formats if one.begins(line.split(), rows)]
     if len(possible) == 1:
         return possible[0]
@@ -169,8 +168,8 @@ def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFor
     )
 
 
-# pc-sos-sdp: lines that begin with a keyword. A name is in quotes, in which two of them stand for
-# one, or has no blanks.
+# pc-sos-sdp: lines that begin with a keyword. A name has no blanks, or is in quotes; a quote inside
+# is doubled.
 _FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
 
 
@@ -219,7 +218,7 @@ def _write_lines(constraints: Constraints, n_points: int | None) -> list[str]:
 
 
 # csv: a table (CSV with a heading, a workbook, Parquet or Feather). Two columns name the rows of a
-# pair, one says how they are linked, and one may hold a weight, with which a constraint is soft.
+# pair, one has the kind of link, and one may have a weight, which makes a constraint soft.
 KIND_COLUMNS = ("type", "value", "kind", "link", "constraint", "label", "relation")
 WEIGHT_COLUMNS = ("weight", "w", "cost", "penalty")
 _KEYWORDS = {
@@ -262,14 +261,14 @@ def _read_csv(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[File
 
 
 def _columns(names: Sequence[str]) -> tuple[int, int, int, int] | None:
-    """Return the columns of the rows, of kinds and of weights that a heading names.
+    """Return the positions of the columns of both rows, of kinds and of weights in a heading.
 
-    None if it is not a heading; the column of weights is -1 if there is none.
+    None if it is not a heading; -1 as the column of weights if it is missing.
     """
     names = [name.strip().lower() for name in names]
     kinds = [at for at, name in enumerate(names) if name in KIND_COLUMNS]
     weights = [at for at, name in enumerate(names) if name in WEIGHT_COLUMNS]
-    # The first column of what pandas writes with its index has no name.
+    # If pandas writes a table with its index, the first column has no name.
     rest = [at for at, name in enumerate(names) if name and at not in (*kinds, *weights)]
     is_heading = len(kinds) == 1 and len(weights) <= 1 and len(rest) == 2
     if not is_heading or _keyword(names[0]) or any(map(is_integer, names)):
@@ -323,7 +322,7 @@ def _write_cccg(constraints: Constraints, n_points: int | None) -> list[str]:
 # matrix (BH-k-means): a table of 1 (must-link), -1 (cannot-link) and 0 (neither).
 
 MAX_POINTS = 10_000
-"""Points for which a matrix is written: 200 MB of text."""
+"""Maximum number of points for which a matrix is written: 200 MB of text."""
 
 
 def _begins_matrix(fields: Sequence[str], rows: Rows) -> bool:
@@ -335,8 +334,8 @@ def _begins_matrix(fields: Sequence[str], rows: Rows) -> bool:
 def _read_matrix(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
     """Yield a statement for each pair.
 
-    A pair has two entries, which must not contradict each other. One of them may be 0: the
-    published matrices of BH-k-means state cannot-links below the diagonal only.
+    The two entries of a pair must not contradict each other. One of them may be 0: the published
+    matrices of BH-k-means have cannot-links below the diagonal only.
     """
     n, names = rows.n, list(map(str, rows.number_of))
     found, lines = list[Any](), list[int]()
@@ -394,8 +393,8 @@ def _write_matrix(constraints: Constraints, n_points: int | None) -> list[str]:
     return [" ".join(map(str, row.tolist())) for row in matrix]
 
 
-# pccc: JSON with lists of pairs under `ml`, `cl`, `sml` and `scl`, and the confidences in the soft
-# ones under `sml_proba` and `scl_proba`.
+# pccc: JSON with lists of pairs under `ml`, `cl`, `sml` and `scl`, and confidences of soft pairs
+# under `sml_proba` and `scl_proba`.
 _LISTS = {keyword.lower(): argument for keyword, argument in PAIRS.items()}
 KEYS = (*_LISTS, "sml_proba", "scl_proba")
 
@@ -492,4 +491,4 @@ _CSV = ConstraintFormat(
 CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
     each.name: each for each in (_PC_SOS_SDP, _CCCG, _PCCC, _MATRIX, _CSV)
 }
-"""The formats by name. The first one is written unless another is asked for."""
+"""The formats by name. The first one is the default for writing."""

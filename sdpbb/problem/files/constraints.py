@@ -1,6 +1,7 @@
-"""Constraints that a file states, the places in it that do, and the one table of keywords.
+"""Constraints of a file, their places in it, and the one table of keywords.
 
-Each format of files yields statements: a line, a keyword, and its fields. They are checked here.
+The reader of each format yields statements: a line, a keyword and its fields. They are checked
+here.
 """
 
 from __future__ import annotations
@@ -37,23 +38,23 @@ from sdpbb.problem.textfile import is_integer, is_number, naming_file, shown
 from sdpbb.runtime.files import FilePath, shown_path
 
 PAIRS = {"ML": "must_link", "CL": "cannot_link", "SML": "soft_must_link", "SCL": "soft_cannot_link"}
-"""Kinds of pairs: the keyword of each, and the argument of an `Instance` that has them."""
+"""Kinds of pairs: the keyword of each, and the argument of an `Instance` that holds them."""
 
 CLUSTER_LINES: dict[str, type[BuiltInConstraint]] = {
     "OVERLAP": MaximumOverlap,
     "DIFFERENCE": MinimumDifference,
     "SOFTCL": SoftCannotLinks,
 }
-"""Constraints that a line states: rows, or pairs of rows, and a limit."""
+"""Constraints on clusters with a line in files: rows, or pairs of rows, and a limit."""
 
-# The kind of pairs that a distance amounts to, and the search for them.
+# The kind of pairs that a distance implies, and the function that finds them.
 _DERIVED = {
     "max_diameter": ("cannot_link", pairs_farther_than),
     "min_separation": ("must_link", pairs_closer_than),
 }
 _ON_CLUSTERS = "cluster_constraints"
 NAMES = (*PAIRS.values(), *_DERIVED, _ON_CLUSTERS, *LIMITS)
-"""Names of all constraints, as `Constraints` has them."""
+"""Names of all constraints: the fields of `Constraints` that hold them."""
 
 
 def _no_pairs() -> NDArray[np.intp]:
@@ -68,15 +69,15 @@ class Constraints:
     ----------
     must_link, cannot_link : (p, 2) pairs of row numbers, in the order of the file
     max_diameter, min_separation : distances in the units of the points, 0 <= x < inf, or None
-    soft_must_link, soft_cannot_link : pairs (p, 2) of row numbers and their weights (p,) >= 0, inf
-        for hard ones, in the order of the file
-    cluster_constraints : the lines on single clusters, in the order of the file
-    min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
-        them, or None
+    soft_must_link, soft_cannot_link : pairs (p, 2) of row numbers and their weights (p,) >= 0, in
+        the order of the file; inf: a hard pair
+    cluster_constraints : the constraints on single clusters, in the order of the file
+    min_size, max_size, sizes : limits on the numbers of points of clusters, as in an `Instance`, or
+        None
     min_weight, max_weight : limits on the weights of clusters, > 0, or None
-    pair_lines : places of the pairs, by the names that these have here; empty if not from a file
-    lines : places of all others, in the order of the file
-    row_names : (n,) what files to write call the rows; None for their numbers from 0
+    pair_lines : places of the pairs, by attribute; empty if not from a file
+    lines : places of all other constraints, in the order of the file
+    row_names : (n,) names of the rows in written files; None: numbers from 0
     """
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
@@ -106,9 +107,9 @@ class Constraints:
         }
 
     def each_pair(self) -> Iterator[tuple[str, Any, Any, float | None]]:
-        """Yield the keyword, the rows and the weight of each pair; hard ones have no weight.
+        """Yield the keyword, the rows and the weight of each pair; None: a hard pair.
 
-        Rows are numbers from 0, or names where `row_names` has them.
+        Rows are names if there are `row_names`, otherwise numbers from 0.
         """
         names = self.row_names
         for keyword, argument in PAIRS.items():
@@ -122,15 +123,15 @@ class Constraints:
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.
 
-        Distances (GAMMA, DELTA) become the pairs that they amount to.
+        Distances (GAMMA, DELTA) become the pairs that they imply.
 
         points : (n, d), as `checked_points` returns them
-        origin : of the rows and of the file; the places of constraints are added to it
+        origin : names of the rows and paths; the result adds the places of constraints
 
         Raises
         ------
         InstanceError
-            If a distance amounts to too many pairs.
+            If a distance implies too many pairs.
         """
         found = {name: getattr(self, name) for name in NAMES if name not in _DERIVED}
         places: dict[str, Any] = {**self.pair_lines}
@@ -141,18 +142,19 @@ class Constraints:
                 with naming_file(origin.constraints_path):
                     derived = pairs_within(points, distance)
                 found[argument] = distinct_edges(np.concatenate([found[argument], derived]))
-                places[argument] = places[argument].with_derived(derived, line_of[name])
+                lines = np.full(len(derived), line_of[name], np.int32)
+                places[name] = PairLines(derived.astype(np.int32), lines)
         on_clusters = tuple(each for each in self.lines if each.argument not in _DERIVED)
         return {**found, "origin": replace(origin, **places, on_clusters=on_clusters)}
 
 
 class FileStatement(NamedTuple):
-    """One constraint as a file has it.
+    """One constraint in a file.
 
     line : of the file, from 1; in a list of pairs, the position from 0
-    said : what is there, for messages: a line, or a value of JSON
-    keyword : one of `KEYWORDS`; "" if it is none that the format has
-    fields : the names of rows and the values that belong to the keyword
+    said : content of the place, for messages: a line, or a value of JSON
+    keyword : one of `KEYWORDS`; "": not a keyword of the format
+    fields : names of rows, and values that follow the keyword
     """
 
     line: int
@@ -161,7 +163,7 @@ class FileStatement(NamedTuple):
     fields: Sequence[str]
 
 
-# Readers of fields raise a ValueError if these are not in the form of the keyword.
+# Readers of fields raise a ValueError if fields do not have the form of the keyword.
 
 
 def _pair(fields: Sequence[str], rows: Rows) -> tuple[int, int]:
@@ -224,11 +226,12 @@ def _on_clusters(made: type[BuiltInConstraint], fields: Sequence[str], rows: Row
 
 
 class Keyword(NamedTuple):
-    """Keyword, and what a statement with it has.
+    """Keyword of files, and the form of its statements.
 
-    argument : the name that the constraint has among `Constraints`
-    form, meaning : the fields by letters, and what they are
-    read : of the fields and the rows, returns the value: two rows, and a weight of soft ones
+    argument : the field of `Constraints` that holds the constraint
+    form, meaning : the fields by letters, and their meaning
+    read : function of fields and rows that returns the value: for pairs two rows, and the weight of
+        a soft pair
     """
 
     argument: str
@@ -275,14 +278,14 @@ KEYWORDS = {
         for keyword, made in CLUSTER_LINES.items()
     },
 }
-"""What a file can state, by keyword."""
+"""Constraints that a file can state, by keyword."""
 
 
 def line_of(value: object, names: Iterable[object] = (), argument: str = _ON_CLUSTERS) -> str:
-    """Return the line of a constraint on clusters, of a limit or of a distance; "" without one.
+    """Return the line in a file of a constraint on clusters, limit or distance; "" if impossible.
 
-    names : of the rows of a constraint on clusters
-    argument : the name that the constraint has among `Constraints`
+    names : names of the rows of a constraint on clusters
+    argument : the field of `Constraints` that holds the constraint
     """
     for keyword, kind in KEYWORDS.items():
         if argument != _ON_CLUSTERS and kind.argument == argument:
@@ -296,20 +299,20 @@ def line_of(value: object, names: Iterable[object] = (), argument: str = _ON_CLU
 
 @dataclass(frozen=True)
 class ConstraintFormat:
-    """Format of files of constraints, which `CONSTRAINT_FORMATS` holds by its name.
+    """Format of files of constraints; `CONSTRAINT_FORMATS` has the formats by name.
 
     Attributes
     ----------
-    example : a line of the format, for messages; "{n}" stands for the number of points
-    begins : of the fields of the first line that is neither blank nor a comment, and the rows of
-        the data: whether a file of this format may begin so
-    statements : of the path, the rows and the encoding of text, or None: what the file states, or
-        an InstanceError of one line
-    lines : of constraints and the number of points, or None: the lines of a file that holds them,
-        or an InstanceError for what the format has no place for
-    keywords : what has a place in it, of `KEYWORDS`
+    example : a line of the format, for messages; "{n}" is replaced by the number of points
+    begins : function of the fields of the first line that is neither blank nor a comment, and of
+        the rows: whether a file of this format may begin with this line
+    statements : function of path, rows and encoding of text (or None) that yields the statements of
+        a file, or raises an InstanceError of one line
+    lines : function of constraints and number of points (or None) that returns the lines of a file,
+        or raises an InstanceError for a constraint that the format cannot hold
+    keywords : the `KEYWORDS` that the format supports
     has_comments : whether text after `#` is a comment
-    in_lists : whether it has a list for each keyword, and no lines
+    in_lists : whether a file has a list for each keyword, not lines
     """
 
     name: str
@@ -322,22 +325,22 @@ class ConstraintFormat:
     in_lists: bool = False
 
 
-def stated_constraints(
+def constraints_of(
     path: FilePath, statements: Iterable[FileStatement], rows: Rows, expected: str, in_lists: bool
 ) -> Constraints:
-    """Return the constraints that statements of a file make up.
+    """Return the constraints given by the statements of a file.
 
     Parameters
     ----------
-    expected : what messages say of a statement without a keyword
-    in_lists : whether the file has a list for each keyword, and no lines
+    expected : form of a statement, for messages on statements without a keyword
+    in_lists : whether the file has a list for each keyword, not lines
 
     Raises
     ------
     InstanceError
-        One line: the file and line of the first statement at fault, what it says, what is wrong.
+        One line: the file and line of the first wrong statement, its text, and the error.
     """
-    # Of each pair the line, the rows and, of soft ones, the weight: there may be millions.
+    # Line, rows and, for soft pairs, weight of each pair. There may be millions.
     pairs: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
     values: dict[str, Any] = {}
     lines: list[StatedLine] = []
@@ -371,6 +374,6 @@ def stated_constraints(
         table = np.array(pairs[argument]).reshape(-1, 4 if is_soft else 3)
         numbers, key = table[:, 1:3].astype(np.intp), keyword.lower() if in_lists else ""
         values[argument] = SoftPairs(numbers, table[:, 3]) if is_soft else numbers
-        line_numbers = table[:, 0].astype(np.intp)
-        pair_lines[argument] = PairLines(np.sort(numbers), line_numbers, len(numbers), key)
+        ordered, places = np.sort(numbers).astype(np.int32), table[:, 0].astype(np.int32)
+        pair_lines[argument] = PairLines(ordered, places, key)
     return Constraints(**values, pair_lines=pair_lines, lines=tuple(lines))

@@ -1,4 +1,4 @@
-"""Files of labels; `sdpbb.problem.formats` states the formats."""
+"""Files of labels; `sdpbb.problem.formats` describes the formats."""
 
 from __future__ import annotations
 
@@ -42,26 +42,25 @@ def read_labels(
 ) -> NDArray[np.intp]:
     """Read the labels (n,) of n points: numbers 0, 1, ... by the first point of each.
 
-    Labels are words, or whole numbers, which are the same label however they are written: 1, 01 and
-    1.0. A file of one label per line may begin with a heading. A table (CSV, Excel, Parquet,
-    Feather) of two columns may hold what the rows are called, or their numbers in order, in one of
-    them; of other tables the column has to be named. Labels beside names of rows are taken by
-    name, others in the order of the file.
+    Labels are words or integers. Spellings of the same integer, such as 1, 01 and 1.0, are the same
+    label. A file of one label per line may begin with a heading. In a table of two columns (CSV,
+    Excel, Parquet, Feather), one may have the names of the rows, or their numbers in order; for
+    other tables the column must be given. Labels in a table with names of rows are matched by name,
+    others by the order of the file.
 
     Parameters
     ----------
-    n_points : how many there have to be; None for any number
-    column : the one that holds the labels, by its name or, without a heading, its number from 1; of
-        an `.npz` file the name of the array
-    origin : what the rows of the points are called. Where some are left out, the file may have
-        labels of all rows of the data
-    encoding : of text that has no byte order mark and is not UTF-8; None for UTF-8
+    n_points : expected number of labels; None: any number
+    column : the column of labels, by its name or, without a heading, its number from 1; for an
+        `.npz` file the name of the array
+    origin : names of the rows of the points. If rows were dropped, the file may have labels for all
+        rows of the data
+    encoding : encoding of text without a byte order mark that is not UTF-8; None: UTF-8
 
     Raises
     ------
     InstanceError
-        One line: the file, the line number where there is one, what is wrong and what would be
-        right.
+        One line: the file, the line number if it is known, what is wrong and what is expected.
     BackendUnavailable
         If a package that reads the file is not installed.
     """
@@ -93,10 +92,10 @@ def read_classes(
     origin: Origin | None = None,
     encoding: str | None = None,
 ) -> Sequence[str]:
-    """Read the known classes (n,) of some of n points, as `KnownClasses.of` takes them.
+    """Read the known classes (n,) of some of n points, as texts for `KnownClasses.of`.
 
-    Files and parameters are as for `read_labels`; an empty line, -1 or a word for a missing value
-    stands for an unknown class. A table with the names of the rows may lack rows.
+    Files and parameters are as for `read_labels`. An empty line, -1 or a word for a missing value
+    means an unknown class. A table with the names of the rows may lack rows.
 
     Raises
     ------
@@ -121,9 +120,9 @@ def labels_text(labels: NDArray[np.intp]) -> str:
 def labels_file(labels: NDArray[np.intp], origin: Origin) -> bytes:
     """Return labels (n,) as CSV, with the separator and the encoding of the file of points.
 
-    A row has the name of a point, or its position in the data, from 0, and its label. UTF-8 has a
-    byte order mark if the data have one, or come from CSV or a workbook and some letter is beyond
-    ASCII: Excel takes UTF-8 without the mark for another encoding.
+    A row has the name of a point, or its position in the data, from 0, and its label. UTF-8 text
+    has a byte order mark if the data have one. It also does if the data are CSV or a workbook, and
+    the text is not ASCII: without the mark Excel assumes another encoding.
     """
     content = io.StringIO()
     writer = csv.writer(content, delimiter=origin.separator or ",", lineterminator="\n")
@@ -151,8 +150,7 @@ def _labels(
     Raises
     ------
     InstanceError
-        If there is no such column, it is not certain which one holds the labels, or their number is
-        not the one of the points.
+        If the column does not exist or is ambiguous, or the numbers of labels and points differ.
     """
     if file_suffix(path) in ARRAYS:
         fields = enumerate(_label_array(path, column))
@@ -181,7 +179,7 @@ def _label_column(
     encoding: str | None,
     partial: bool,
 ) -> list[tuple[str, str]]:
-    """Return the place and the text of the labels of a table, by the names of rows if it has them.
+    """Return the place and the text of each label of a table, matched by names of rows if possible.
 
     Parameters and errors: see `_labels`.
     """
@@ -192,7 +190,7 @@ def _label_column(
     counts = () if n_points is None else (n_points, origin.n_data_rows(n_points))
     if partial and width == 1:
         while counts and len(rows) > counts[1] and not rows[-1][1][0]:
-            rows.pop()  # blank lines beyond the rows of the data are no classes
+            rows.pop()  # blank lines after the last row of the data are ignored
     else:
         rows = [(line, fields) for line, fields in rows if any(fields)]
     if not rows:
@@ -227,7 +225,7 @@ def _label_column(
 
 
 def _unquoted(field: str) -> str:
-    """Return a field without the blanks, and then the quotes, around it."""
+    """Return a field without surrounding blanks and quotes."""
     field = field.strip()
     is_quoted = len(field) > 1 and field[0] == field[-1] == '"'
     return field[1:-1] if is_quoted else field
@@ -238,11 +236,11 @@ def _has_heading(
 ) -> bool:
     """Return whether the first row is a heading.
 
-    That of a table holds neither a number nor the name of a row, or no name for its first column.
-    One of lines is a word, and one line more than there are rows. Where these are not known, it
-    occurs once, as no other word does.
+    The heading of a table has neither a number nor the name of a row, or its first field is empty.
+    In a file of lines it is a word, and the file has one line more than the data have rows. If the
+    number of rows is unknown, it must be the only word that occurs once.
 
-    counts : the numbers of points, and of rows of the data; () if they are not known
+    counts : the numbers of points and of rows of the data; (): unknown
     """
     first, *others = rows
     if width > 1:
@@ -262,10 +260,10 @@ def _has_heading(
 def _by_name(
     columns: Mapping[int, Sequence[str]], origin: Origin, n: int, path: str, partial: bool
 ) -> tuple[int, list[int]] | None:
-    """Return the column that names the rows, and the position in it of each point.
+    """Return the column that names the rows, and the position in it of each point; or None.
 
-    Most of its fields are names of rows, or they are all the numbers of rows, from 0 or from 1; of
-    a table of two columns that is partial, some numbers.
+    Most of its fields are names of rows, or its fields are the numbers of all rows, from 0 or from
+    1. In a partial table of two columns they may be some of the numbers.
 
     Raises
     ------

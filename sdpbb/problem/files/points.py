@@ -1,4 +1,4 @@
-"""Files of points of every kind; `sdpbb.problem.formats` states the formats."""
+"""Files of points; `sdpbb.problem.formats` describes the formats."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sdpbb.problem.files.tables import (
 from sdpbb.problem.frames import table_of_frame
 from sdpbb.problem.geometry import dense
 from sdpbb.problem.preparation import prepared
-from sdpbb.problem.table import ADVICE, TABLES, PointTable, Roles, called, check_no_columns
+from sdpbb.problem.table import ADVICE, TABLES, PointTable, Roles, check_no_columns, column_text
 from sdpbb.problem.textfile import (
     file_suffix,
     is_missing_word,
@@ -43,13 +43,13 @@ from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.reading import PointsArguments, Reading
 
 PointReader = Callable[[FilePath, Reading], PointTable]
-"""Of a path and the options of reading it: see `read_points`. Missing values may be nan."""
+"""Function of a path and the options of reading: see `read_points`. Missing values may be nan."""
 
 ROWS = 50_000
-"""Rows that are written together."""
+"""Number of rows that are written together."""
 
 SAMPLE_ROWS = 1000
-"""Number of rows that are asked for decimal commas, and for columns without a heading."""
+"""Number of rows that decide on decimal commas, and on the columns if there is no heading."""
 
 _OF_TEXT = ("separator", "decimal", "encoding")
 _MISSING_FIRST_LINE = "; is the line n d k missing?"
@@ -60,10 +60,11 @@ _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*", re.ASCII)
 def read_points(path: FilePath, **reading: Unpack[PointsArguments]) -> PointTable:
     """Read a file of points; the suffix and the first lines decide the format.
 
-    reading : options by keyword, as in `sdpbb.problem.formats.Reading`, but constraints_format
+    reading : options by keyword, as in `sdpbb.problem.formats.Reading`, without constraints_format
         and one_based
 
-    Columns are chosen of files that name them; those of CSV without a heading are called 1, 2, ...
+    Options on columns need a file with names of columns. Columns of CSV without a heading are
+    called 1, 2, ...
 
     Returns
     -------
@@ -72,16 +73,16 @@ def read_points(path: FilePath, **reading: Unpack[PointsArguments]) -> PointTabl
     Raises
     ------
     InstanceError
-        One line: the file, the line number, what is wrong and what would be right.
+        One line: the file, the line number, what is wrong and what is expected.
     ParameterError
-        For an option that no file of this kind has, or a value that an option cannot have.
+        For an option that does not apply to the file, or a wrong value of an option.
     BackendUnavailable
         If a package that reads the file is not installed.
 
     Warns
     -----
     InstanceNote
-        What was taken for granted: an index, a sheet, rows that are left out.
+        For an assumption: an index, a sheet, or dropped rows.
     """
     return read_table(path, Reading.of(reading, PointsArguments.__annotations__, "read_points"))
 
@@ -129,12 +130,13 @@ def _read_columns(path: FilePath, reading: Reading) -> PointTable:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Columns of a table of text, as its first row states them.
+    """Columns of a table of text, according to its first row.
 
-    place : of the first row, for messages
-    width : the number of fields of a row
-    names : (width,) of the columns: from the heading, or their numbers without one; () for text
-    n, k : the numbers of points and of clusters, where text states them
+    place : place of the first row, for messages
+    width : number of fields of a row
+    names : (width,) names of the columns from the heading, or their numbers without one; () for
+        text with a first line `n d k`
+    n, k : numbers of points and of clusters from that line; None: unknown
     """
 
     path: FilePath
@@ -163,19 +165,19 @@ def _read_text(path: FilePath, reading: Reading) -> PointTable:
             layout, has_heading = _of_heading(path, first, sample, reading)
             rows = rows if has_heading else chain([first], rows)
         features = layout.roles.features
-        # A text may claim any width.
+        # The first line of a text may state a larger width than the rows have.
         known = (row[at] for _, row in sample for at in takewhile(len(row).__gt__, features))
         decimal = reading.decimal or _decimal_of(chain.from_iterable(map(str.split, known)))
         points, lines, texts = _numbers(layout, rows, decimal)
     columns, where = layout.names, f"{shown_path(path)}: "
     with naming_file(path):
         read = PointTable.of_columns(points, columns, layout.roles, texts, reading, where)
-    read = read.called(separator=table.separator or "", encoding=table.encoding)
+    read = read.with_origin(separator=table.separator or "", encoding=table.encoding)
     return replace(read, k=layout.k, lines=lines)
 
 
 def _of_counts(path: FilePath, first: Row, reading: Reading) -> _Layout:
-    """Return the columns of text whose first line states n, d and perhaps k."""
+    """Return the columns of text whose first line has n, d and perhaps k."""
     check_no_columns(reading, f"the columns of {shown_path(path)} have no names", TABLES)
     place, line = f"{shown_path(path)}:{first[0]}", without_comment(first[1][0]).strip()
     if not is_counts(line):
@@ -220,10 +222,10 @@ def _of_heading(
 
 
 def _decimal_of(fields: Iterable[str]) -> str:
-    """Return what decimals begin with in all these fields: a point, unless a comma is certain.
+    """Return the decimal separator of these fields: a point, unless a comma is certain.
 
-    A comma is certain where some number with a comma has not three digits after it, which may be
-    thousands, and no number has a point.
+    A comma is certain if no number has a point, and commas cannot separate thousands: some number
+    does not have exactly three digits after the comma.
     """
     is_certain = False
     for field in fields:
@@ -239,7 +241,7 @@ def _numbers(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], dict[int, list[str]]]:
     """Return the points (n, d), nan where a value is missing, their lines, and columns of text.
 
-    Memory follows the rows that are there, not the sizes that the first line claims.
+    Memory depends on the rows that exist, not on the sizes in the first line.
     """
     features, values, lines = layout.roles.features, array("d"), array("q")
     texts: dict[int, list[str]] = {column: [] for column in layout.roles.texts}
@@ -249,7 +251,7 @@ def _numbers(
             fields = _of_width(layout, line, fields)
         chosen = fields if are_all else [fields[column] for column in features]
         try:
-            if decimal == "," or "_" in "".join(chosen):  # which Python reads over
+            if decimal == "," or "_" in "".join(chosen):  # Python ignores "_" in numbers
                 raise ValueError
             row = list(map(float, chosen))
         except ValueError:
@@ -269,13 +271,13 @@ def _numbers(
         raise InstanceError(
             f"{layout.place}: the file has {count} rows of points; expected {expected}"
         )
-    # Without any feature where all columns are text.
+    # There is no feature if all columns are text.
     points = np.frombuffer(values).reshape(count, -1) if values else np.empty((count, 0))
     return points, np.frombuffer(lines, np.int64), texts
 
 
 def _of_width(layout: _Layout, line: int, fields: list[str]) -> list[str]:
-    """Return a row without empty fields after the last column, as spreadsheets write them."""
+    """Return a row without the empty fields that spreadsheets write after the last column."""
     if len(fields) > layout.width and not any(map(str.strip, fields[layout.width :])):
         return fields[: layout.width]
     hint = _MISSING_FIRST_LINE if layout.n and len(fields) in (2, 3) else ""
@@ -295,7 +297,7 @@ def _number(layout: _Layout, line: int, column: int, field: str, decimal: str) -
     if is_missing_word(field):
         return math.nan
     raise InstanceError(
-        f"{shown_path(layout.path)}:{line}: {called(layout.names, column)} is {shown(field)}; "
+        f"{shown_path(layout.path)}:{line}: {column_text(layout.names, column)} is {shown(field)}; "
         f"expected a finite number{ADVICE if layout.names else ''}"
     )
 

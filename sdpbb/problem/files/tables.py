@@ -1,6 +1,6 @@
-"""Tables of text, of columns and of numbers, from every kind of file.
+"""Tables of text, of columns and of numbers in files of all formats.
 
-Openpyxl reads workbooks, pyarrow Parquet and Feather. A row of text is its line and its fields.
+Openpyxl reads workbooks, pyarrow Parquet and Feather. A row of text has a line and fields.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ COLUMNS = (".parquet", ".pq", *FEATHER)
 
 CSV_SUFFIXES = (".csv", ".tsv", ".tab")
 SEPARATORS = "\t;|,"
-"""Characters that separate fields, the ones first that hardly appear in these."""
+"""Characters that separate fields; the first ones rarely appear inside fields."""
 
 SAMPLE = 20
-"""Number of lines that are looked at for the separator."""
+"""Number of lines that decide on the separator."""
 
 Row = tuple[int, list[str]]
 """The line of a row, from 1, and its fields."""
@@ -48,11 +48,11 @@ Row = tuple[int, list[str]]
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows of a file, the heading among them if it has one.
+    """Rows of a file, including the heading if it has one.
 
-    rows : to be read once, empty ones among them
-    separator : of the fields, a comma for a workbook; None if each line is one field
-    encoding : of the file, as Python calls it
+    rows : iterator, including empty rows
+    separator : separator of the fields, a comma for a workbook; None: each line is one field
+    encoding : encoding of the file, by its name in Python
     """
 
     rows: Iterator[Row]
@@ -76,14 +76,14 @@ def opened_table(
 
     Parameters
     ----------
-    separator : of the fields; None to tell by the first lines
-    encoding : of text without a byte order mark; None for UTF-8
-    sheet : of a workbook; None for the first one with cells
+    separator : separator of the fields; None: detect it by the first lines
+    encoding : encoding of text without a byte order mark; None: UTF-8
+    sheet : sheet of a workbook; None: the first sheet with cells
 
     Raises
     ------
     InstanceError
-        On opening, or for what is read within the block: one line.
+        One line, on opening or on reading within the block.
     BackendUnavailable
         If a package that reads the file is not installed.
     """
@@ -99,7 +99,7 @@ def opened_table(
 
 
 def filled(fields: Sequence[str]) -> list[str]:
-    """Return the fields of a row but the empty ones at its end; the first one stays."""
+    """Return the fields of a row without empty fields at its end; the first field stays."""
     stripped = [field.strip() for field in fields]
     while len(stripped) > 1 and not stripped[-1]:
         stripped.pop()
@@ -110,7 +110,7 @@ def fields_of(line: str, separator: str) -> list[str]:
     """Return the fields of a line of CSV."""
     try:
         return next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:  # an unreasonably long field: not a number in any case
+    except csv.Error:  # the field is too long for a number
         return line.split(separator)
 
 
@@ -123,9 +123,9 @@ def is_counts(line: str) -> bool:
 def _separated(
     path: FilePath, file: TextIO, separator: str | None
 ) -> tuple[str | None, int, Iterator[str]]:
-    """Return what separates the fields of text, its first line that says something, and its lines.
+    """Return the separator of text, the number of its first line that is not blank, and its lines.
 
-    Comments before that line are left out unless the file is CSV.
+    The lines start there. Unless the file is CSV, lines of comments before it are skipped, too.
     """
     is_csv = separator is not None or file_suffix(path) in CSV_SUFFIXES
     start, line, content = 0, "", ""
@@ -149,7 +149,7 @@ def _separated(
 
 def _rows(path: FilePath, lines: Iterator[str], start: int, separator: str | None) -> Iterator[Row]:
     """Yield the rows of text, or raise an InstanceError for a quote that is not closed."""
-    if separator is None:  # lines before the first one say nothing, as that of an unknown class
+    if separator is None:  # in a file of classes a blank first line is an unknown class
         yield from ((number, [""]) for number in range(1, start))
         yield from ((number, [line]) for number, line in enumerate(lines, start))
         return
@@ -201,7 +201,7 @@ def _sheet(path: FilePath, sheet: str | None) -> list[Row]:
 
 
 def _cells(sheet: Any) -> list[Row]:
-    sheet.reset_dimensions()  # which may be wrong
+    sheet.reset_dimensions()  # they may be wrong
     cells = enumerate(sheet.iter_rows(values_only=True), 1)
     rows = ((number, filled(list(map(_text, row)))) for number, row in cells)
     return [(number, fields) for number, fields in rows if any(fields)]
@@ -214,7 +214,7 @@ def _text(value: Any) -> str:
 
 
 def read_columns(path: FilePath) -> tuple[Any, int]:
-    """Return a table of pyarrow, and the number of its first columns that are an index of pandas.
+    """Return a table of pyarrow, and the number of first columns that are an index of pandas.
 
     Raises
     ------
@@ -235,7 +235,7 @@ def read_columns(path: FilePath) -> tuple[Any, int]:
         if is_feather:
             table = feather.read_table(path, use_threads=False, memory_map=False)
         else:
-            file = parquet.ParquetFile(path)  # Ctrl-C is heard between two row groups
+            file = parquet.ParquetFile(path)  # Ctrl-C has an effect between two row groups
             groups = (file.read_row_group(i, use_threads=False) for i in range(file.num_row_groups))
             table = pyarrow.concat_tables([file.schema_arrow.empty_table(), *groups])
         table.validate(full=True)  # text that is not UTF-8 would be detected too late
@@ -257,19 +257,19 @@ def _rows_of_columns(table: Any) -> Iterator[Row]:
 
 
 def read_array(path: FilePath, name: str | None, n_dimensions: int, expected: str) -> NDArray[Any]:
-    """Return the array of a file, or one of several; nothing in the file is run.
+    """Return the array of a file, or one of several; no code in the file is run.
 
-    A matrix of SciPy is returned as it is.
+    A sparse matrix of SciPy is not converted.
 
     Parameters
     ----------
-    name : of the array; None: the only one with this number of dimensions
-    expected : what messages say of such an array
+    name : name of the array; None: the only array with this number of dimensions
+    expected : description of such an array, for messages
 
     Raises
     ------
     InstanceError
-        One line: the file, what is wrong and what would be right.
+        One line: the file, what is wrong and what is expected.
     """
     with (
         errors_as_one_line(path, "a file of plain arrays that numpy.save or numpy.savez wrote"),
