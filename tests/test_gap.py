@@ -1,7 +1,6 @@
 """Gaps of labels: true of every clustering, in words that stay true, and on a page."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from sdpbb.questions.gap import (
     GapReport,
     LabelVerdict,
     gap_document,
-    label_numbers,
     optimality_gap,
 )
 from sdpbb.questions.report import SHOWN
@@ -247,69 +245,6 @@ def test_a_gap_within_the_precision_of_numbers_is_none():
     exact = replace(CLOSED, result=Result(**OPTIMAL | {"gap": 0.0, "parameters": {"gap": 0.0}}))
     assert not exact.proven_optimal
     assert replace(exact, gap=1e-13).proven_optimal
-
-
-# Labels of -1 are noted, which tests/problem/test_wrong_turns.py looks at.
-NOTED = pytest.mark.filterwarnings("ignore:labels.* are -1:sdpbb.errors.InstanceNote")
-LABELS = [7, -1, 7, 3, -1]
-NUMBERS = [0, 1, 0, 2, 1]
-
-
-@NOTED
-@pytest.mark.parametrize(
-    "labels",
-    [
-        LABELS,
-        tuple(LABELS),
-        np.array(LABELS),
-        np.array(LABELS, np.int8),
-        np.array(LABELS, float),
-        np.array(LABELS, object),
-        [str(label) for label in LABELS],
-        np.array(LABELS).astype(str),
-        ["7", "", "7", 7, ""],
-        [True, False, True, 2, 0],
-        map(float, LABELS),
-    ],
-    ids=lambda labels: type(labels).__name__,
-)
-def test_labels_of_any_kind(labels):
-    numbers = label_numbers(labels, 5)
-    assert numbers.dtype == np.intp
-    assert numbers.tolist() == NUMBERS
-
-
-@NOTED
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_series_and_frames(library):
-    given = pytest.importorskip(library)
-    for values in (LABELS, [str(label) for label in LABELS]):
-        assert label_numbers(given.Series(values), 5).tolist() == NUMBERS
-    with pytest.raises(InstanceError, match=r"frame; expected one column of it, \['cls'\] say$"):
-        label_numbers(given.DataFrame({"cls": LABELS}), 5)
-
-
-ONE = "expected one integer, number or text per point"
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ([0, 1, 0], "labels: 3 of them; expected 5, one per point"),
-        ([0, 1, None, 0, 1], f"labels[2] is of type NoneType; {ONE}"),
-        ([0, 1, 0, float("nan"), 1], f"labels[3] is nan; {ONE}"),
-        (None, f"labels: of type NoneType; {ONE}"),
-        ([0, [1], 0, 0, 1], f"labels[1] is of type list; {ONE}"),
-        (np.zeros((5, 1)), f"labels[0] is of type list; {ONE}"),
-        (np.array(3), f"labels: of type int; {ONE}"),
-        ("01001", f"labels: of type str; {ONE}"),
-        ({0: 1}, f"labels: of type dict; {ONE}"),
-        (5, f"labels: of type int; {ONE}"),
-    ],
-)
-def test_what_labels_are_not(labels, message):
-    with pytest.raises(InstanceError, match=f"^{re.escape(message)}$"):
-        label_numbers(labels, 5)
 
 
 POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])

@@ -73,26 +73,6 @@ def test_rows_of_a_frame_have_names(frames):
     assert instance.origin.row_names == ("a", "b", "c", "d")
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("mustlink", "must_link"),
-        ("timelimit", "time_limit"),
-        ("verbos", "verbose"),
-        ("sample_weight", "weights"),
-        ("scale", "standardize"),
-        ("size_min", "min_size"),
-        ("size_max", "max_size"),
-        ("labels", "known_classes or start"),
-        ("y", "known_classes"),
-        ("random_state", "seed"),
-    ],
-)
-def test_a_wrong_keyword_names_the_right_one(name, meant):
-    with pytest.raises(TypeError, match=rf"no argument '{name}'; did you mean {meant}\?$"):
-        sdpbb.solve(POINTS, 2, **{name: 1})
-
-
 def test_parameters_twice():
     parameters = sdpbb.SolverParameters()
     with pytest.raises(TypeError, match="parameters twice"):

@@ -146,30 +146,6 @@ def test_infeasible_constraints_are_told_in_one_line():
         assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"q": 0}, r"q = 0: expected an integer >= 1"),
-        ({"q": 2.5}, r"q = 2\.5: expected an integer >= 1"),
-        ({"seed": -1}, "seed = -1: expected an integer >= 0"),
-        ({"time_limit": 0.0}, "time_limit = 0.0: expected seconds > 0"),
-        ({"clustering": [0, 1]}, "clustering = 2 labels: expected 45, one per point"),
-        ({"clustering": [0.5] * 45}, "clustering = ...: expected a one-dimensional array of"),
-        ({"clustering": [0] * 45}, "clustering = ...: 1 cluster instead of k = "),
-    ],
-)
-def test_wrong_arguments_are_told(arguments, message):
-    with pytest.raises(sdpbb.ParameterError, match=message):
-        sdpbb.suggest_queries(sdpbb.Instance(blobs()[0], 3), **arguments)
-
-
-def test_other_constraints_on_clusters_are_refused():
-    overlap = sdpbb.MaximumOverlap([0, 1, 2], 2)
-    instance = sdpbb.Instance(blobs()[0], 3, cluster_constraints=[overlap])
-    with pytest.raises(sdpbb.InstanceError, match="queries are about pairs and sizes only"):
-        sdpbb.suggest_queries(instance)
-
-
 @examples(40)
 @given(SEEDS)
 def test_memberships_are_shares_and_leave_out_what_is_known(seed):

@@ -19,7 +19,7 @@ from heuristics.penalised import PenalisedStep
 from heuristics.registry import method
 from heuristics.result import HeuristicStatus, Stop, Violations
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import InstanceError
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.graph import connected_components
 from tests.any_instance import any_instance, drawn_instance
@@ -294,22 +294,6 @@ def test_by_default_it_begins_from_kmeans():
     instance = Instance(np.random.default_rng(0).normal(size=(60, 2)), 3)
     results = [each(n_starts=4).run(instance, 5) for each in (KMeans, PostProcessing)]
     assert np.array_equal(*[result.labels for result in results])
-
-
-@pytest.mark.parametrize(
-    ("membership", "message"),
-    [
-        ([[0.5, np.nan]], r"membership\[0, 1\] = nan"),
-        ([[0.5, 0.5], [-0.1, 1.0]], r"membership\[1, 0\] = -0.1"),
-        ([[np.inf, 0.5]], "finite"),
-        ([0.5, 0.5], "1 dimensions"),
-        ([["a", "b"]], "table"),
-        (np.ones((3, 2)), r"expected \(2, 2\): a row for each point"),
-    ],
-)
-def test_memberships_are_validated(membership, message):
-    with pytest.raises(ParameterError, match=message):
-        PostProcessing(membership=membership).run(Instance([[0.0], [1.0]], 2))
 
 
 # BCKM
