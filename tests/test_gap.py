@@ -5,10 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.partition import Violation
@@ -19,86 +16,13 @@ from sdpbb.questions.gap import (
     optimality_gap,
 )
 from sdpbb.questions.report import SHOWN
-from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.values import percent_up, rounded_down
 from sdpbb.search.events import Compiling, Finished, Progress, Started, ignore
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from sdpbb.search.trace import Trace
-from tests.enumeration import (
-    clusterings,
-    feasible_clusterings,
-    optimum,
-    random_instance,
-    sums_of_squares,
-)
-from tests.examples import examples
 from tests.pages import checked, n_drawings
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
-
-# Nodes are given up at once, and there is one: what is proven is weak, and must hold all the same.
-HASTY = SolverParameters(sdp=SdpParameters(max_iterations=20), node_limit=1, gap=1e-9)
-
-
-def any_labels(instance: Instance, rng: np.random.Generator) -> np.ndarray:
-    """Labels with any number of clusters; every other time some that keep the constraints."""
-    candidates = feasible_clusterings(instance)
-    if not len(candidates) or rng.random() < 0.5:
-        candidates = clusterings(instance.n_points, int(rng.integers(1, instance.n_points + 1)))
-    labels = candidates[rng.integers(len(candidates))]
-    return rng.permutation(100)[labels]
-
-
-def assert_true(report: GapReport, instance: Instance, labels: np.ndarray) -> None:
-    """What the report says agrees with full enumeration."""
-    truth = optimum(instance)
-    canonical = Partition(labels).labels
-    cost = sums_of_squares(instance.points, canonical[None])[0]
-    rounding = 1e-12 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-    assert report.objective == pytest.approx(cost, abs=rounding)
-    assert (report.k, report.n_clusters) == (instance.k, len(np.unique(labels)))
-    comparable = (feasible_clusterings(instance) == canonical).all(axis=1).any()
-    assert report.is_comparable == comparable
-    if truth is None:
-        assert report.verdict in (LabelVerdict.INFEASIBLE, LabelVerdict.NOT_COMPARABLE)
-        return
-    assert report.lower_bound <= truth + rounding
-    if not comparable:
-        assert (report.verdict, report.gap, report.saving) == (
-            LabelVerdict.NOT_COMPARABLE,
-            None,
-            None,
-        )
-        return
-    assert report.gap * cost >= cost - truth - rounding
-    assert report.saving * cost <= cost - truth + rounding
-    if report.proven_optimal:
-        assert cost <= truth * (1 + 1e-8) + rounding
-    if report.verdict is LabelVerdict.NOT_OPTIMAL:
-        assert cost > truth
-
-
-@pytest.mark.long
-@given(st.integers(0, 10**9), st.booleans())
-@examples(120)
-def test_enumeration_agrees(seed, is_hasty):
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng, n_max=8, n_min=5 if is_hasty else 2)
-    labels = any_labels(instance, rng)
-    parameters = HASTY if is_hasty else SolverParameters(gap=1e-9)
-    report = optimality_gap(instance, labels, parameters=parameters)
-    assert_true(report, instance, labels)
-    truth = optimum(instance)
-    if is_hasty:
-        return
-    assert (report.verdict is LabelVerdict.INFEASIBLE) == (truth is None)
-    if report.is_comparable:
-        # Nothing is left open without a limit.
-        cost = report.objective
-        rounding = 1e-11 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-        assert report.gap * cost <= cost - truth + 1e-8 * truth + rounding
-        assert report.verdict in (LabelVerdict.OPTIMAL, LabelVerdict.NOT_OPTIMAL)
-        assert report.proven_optimal or cost > truth
 
 
 def test_the_run_begins_with_the_labels():
