@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
@@ -14,8 +12,7 @@ from sdpbb.app.estimator import ExactConstrainedKMeans, NoClusteringFound
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, MaximumSize, Partition
 from sdpbb.search.result import Result, Termination
-from tests.enumeration import optimum, random_instance
-from tests.examples import examples
+from tests.enumeration import optimum
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
@@ -38,25 +35,6 @@ def without_zero_weights(estimator):
 @pytest.mark.filterwarnings("ignore:y is ignored")
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
-
-
-@given(st.integers(0, 10**9))
-@examples(30)
-def test_enumeration_agrees(seed):
-    instance = random_instance(np.random.default_rng(seed), n_max=7, n_min=2)
-    model = ExactConstrainedKMeans(instance.k, gap=1e-9)
-    pairs = {"must_link": instance.must_link, "cannot_link": instance.cannot_link}
-    truth = optimum(instance)
-    if truth is None:
-        with pytest.raises(InstanceError, match=r"^no clustering satisfies the constraints: "):
-            model.fit(instance.points, **pairs)
-        return
-    model.fit(instance.points, **pairs)
-    scatter = ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-    assert model.inertia_ == pytest.approx(truth, rel=1e-8, abs=1e-12 * scatter)
-    assert model.lower_bound_ <= truth + 1e-12 * scatter
-    assert model.status_ == "optimal"
-    assert Partition(model.labels_).is_feasible(instance)
 
 
 def test_attributes():

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from heuristics.registry import METHODS
 from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.safe_bound import DualFunction
 from sdpbb.errors import ParameterError
@@ -28,15 +27,6 @@ def contracted(instance: Instance) -> Contraction:
     contraction = contract(instance)
     assert isinstance(contraction, Contraction)
     return contraction
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_by_name(name):
-    points = np.random.default_rng(0).normal(size=(12, 2))
-    result = sdpbb.heuristic(name, time_limit=60.0).run(Instance(points, 3), seed=4)
-    assert isinstance(result, sdpbb.HeuristicResult)
-    assert (result.method, result.seed) == (name, 4)
-    assert result.keeps_hard_constraints
 
 
 def test_the_relaxation_is_one_of_a_clustering():

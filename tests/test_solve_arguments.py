@@ -138,13 +138,19 @@ def test_what_is_no_instance_is_told_in_one_line(name):
 
 
 UNLISTED = {"verify_certificate", "explain_infeasibility"}  # whose results have no values
-PAIRS = {"cannot_link": [(0, 1)], "must_link": [(2, 3)]}
+STATED = [
+    {"cannot_link": [(0, 1)], "must_link": [(2, 3)]},
+    {"known_classes": ["a", None, "a", "b"]},
+    {"soft_cannot_link": [(0, 1, 9.0)], "weights": [1.0, 2.0, 1.0, 1.0]},
+    {"max_size": 3},
+]
 
 
+@pytest.mark.parametrize("stated", STATED, ids=lambda stated: next(iter(stated)))
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - UNLISTED))
-def test_points_and_keywords_are_an_instance(name):
-    stated = sdpbb.Instance(POINTS, 2, **PAIRS)
-    one, other = FUNCTIONS[name](POINTS, k=2, **PAIRS), FUNCTIONS[name](stated)
+def test_points_and_keywords_are_an_instance(name, stated):
+    instance = sdpbb.Instance(POINTS, 2, **stated)
+    one, other = FUNCTIONS[name](POINTS, k=2, **stated), FUNCTIONS[name](instance)
     values, same = one.to_dict(), other.to_dict()
     for key in ("objective", "labels", "sum_of_squares", "violations", "queries", "forced"):
         assert values.get(key) == same.get(key)

@@ -24,10 +24,10 @@ from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.graph import connected_components
 from tests.any_instance import any_instance, drawn_instance
 from tests.enumeration import (
+    ExactSquares,
     clustering_matrix,
     feasible_clusterings,
     random_instance,
-    sums_of_squares,
 )
 from tests.examples import examples
 from tests.graphs import cycle
@@ -227,7 +227,7 @@ def by_single_points(instance, seed):
             break
         met.append(labels)
         centres = means(instance, labels)
-    return met[1 + int(np.argmin(sums_of_squares(instance.points, np.array(met[1:]))))]
+    return min(met[1:], key=ExactSquares(instance.points).of)
 
 
 FEW = {"always": ["pairs"], "n": (6, 12), "k": (2, 3), "d": (2, 3)}
@@ -334,7 +334,7 @@ def by_the_letter(instance, S, rho):
         for _ in range(100):
             S_next = literal_step(instance, distances, V, plus, minus)
             if np.abs(S_next - np.rint(S_next)).max() < 1e-6:
-                best = min(best, float(sums_of_squares(X, S_next.argmax(axis=1)[None])[0]))
+                best = min(best, float(ExactSquares(X).of(S_next.argmax(axis=1))))
             V_next = (minus * S_next > plus * (1 - S_next)).astype(float)
             minus[V_next == 0] *= 1.1
             plus[V_next == 1] *= 1.1
