@@ -20,7 +20,7 @@ from tests.examples import examples
 
 EXACT = sdpbb.SolverParameters(gap=1e-9)
 # The one node is given up at once: what is proven is weak, and must hold all the same.
-HASTY = replace(EXACT, sdp=SdpParameters(max_iterations=20), node_limit=1)
+HASTY = replace(EXACT, bounding="sdp", sdp=SdpParameters(max_iterations=20), node_limit=1)
 
 
 def any_labels(instance, truth, data):
@@ -41,6 +41,8 @@ def test_the_gap_of_labels_is_true(tmp_path_factory, instance, way, data):
     labels = any_labels(instance, truth, data)
     path = tmp_path_factory.mktemp("gap") / "proof" if way == "certified" else None
     parameters = HASTY if way == "hasty" else EXACT
+    if instance.has_constraints_beyond_sizes:
+        parameters = replace(parameters, bounding="hybrid")
     report = sdpbb.optimality_gap(instance, labels, parameters=parameters, certificate=path)
     assert_gap_true(report, instance, truth, labels)
     if way != "hasty":
@@ -71,6 +73,7 @@ def assert_gap_true(report, instance, truth, labels):
         return
     excess = cost - truth.optimum
     assert report.saving * cost - rounding <= excess <= report.gap * cost + rounding
+    assert report.gap * cost == pytest.approx(max(cost - report.lower_bound, 0.0), abs=rounding)
     if report.proven_optimal:
         assert excess <= 1e-8 * cost
     if report.verdict is sdpbb.LabelVerdict.NOT_OPTIMAL:
