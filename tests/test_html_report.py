@@ -26,7 +26,6 @@ from tests.trees import HASTY, SMALL
 pytest.importorskip("matplotlib")
 
 INSTANCE = Instance([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0]], 2, cannot_link=[(0, 1)], name="three")
-BAD = "a<b>&\"c'<script>alert(1)</script>"
 
 
 def html_report(*arguments) -> str:

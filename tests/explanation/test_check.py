@@ -13,11 +13,7 @@ from sdpbb.run.explanation import Diagnosis
 from tests.any_instance import ForbiddenSets
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
-from tests.explanation.cases import can_hold, contradictory
-
-
-def points(n: int) -> np.ndarray:
-    return np.random.default_rng(n).normal(size=(n, 2))
+from tests.explanation.cases import can_hold, contradictory, points
 
 
 def without(instance: Instance, statements) -> Instance:

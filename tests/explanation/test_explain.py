@@ -25,12 +25,8 @@ from sdpbb.run.explanation import (
 from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
 from sdpbb.runtime.time_left import no_limit
 from tests.examples import examples
-from tests.explanation.cases import can_hold, contradictory, only
+from tests.explanation.cases import can_hold, contradictory, only, points
 from tests.graphs import cycle, mycielski
-
-
-def points(n: int) -> np.ndarray:
-    return np.random.default_rng(n).normal(size=(n, 2))
 
 
 def test_a_clustering_is_mended_if_no_colouring_is_found(monkeypatch):
