@@ -242,14 +242,14 @@ SIMPLE: tuple[Callable[[Random, Instance], ClusterConstraint], ...] = (
 )
 
 
-def _constraint(random: Random, instance: Instance) -> ClusterConstraint:
+def drawn_constraint(random: Random, instance: Instance) -> ClusterConstraint:
     parts = [random.choice(SIMPLE)(random, instance) for _ in range(2)]
     kind = random.choice(["one", "one", "one", "all", "any"])
     return {"one": parts[0], "all": AllOf([parts[0], AllOf(parts[1:])]), "any": AnyOf(parts)}[kind]
 
 
 def _constraints(random: Random, instance: Instance) -> dict[str, Any]:
-    more = [_constraint(random, instance) for _ in range(random.randint(1, 2))]
+    more = [drawn_constraint(random, instance) for _ in range(random.randint(1, 2))]
     return {"cluster_constraints": (*instance.cluster_constraints, *more)}
 
 
@@ -273,7 +273,7 @@ def _classes(random: Random, instance: Instance) -> dict[str, Any]:
     return {"known_classes": replace(classes, may=random.choice([None, None, "share", "split"]))}
 
 
-def _sizes(random: Random, instance: Instance) -> dict[str, Any]:
+def drawn_sizes(random: Random, instance: Instance) -> dict[str, Any]:
     n, k = instance.n_points, instance.k
     kind = random.choice(["least", "most", "both", "listed", "ranges"])
     if kind == "listed":
@@ -351,7 +351,7 @@ _CHANGES: dict[str, Callable[[Random, Instance], dict[str, Any]]] = {
     "classes": _classes,
     "constraints": _constraints,
     "own constraints": _own_constraints,
-    "sizes": _sizes,
+    "sizes": drawn_sizes,
     "class sizes": _class_sizes,
     "weight limits": _weight_limits,
     "soft pairs": _soft_pairs,

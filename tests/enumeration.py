@@ -203,19 +203,6 @@ def optimum(instance: Instance) -> float | None:
     return Truth(instance).optimum
 
 
-def sums_of_squares(
-    points: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
-) -> np.ndarray:
-    """The cost of each row of labels (number, n)."""
-    total = np.zeros(len(labels))
-    for c in range(labels.max(initial=-1) + 1):
-        member = (labels == c) * (1.0 if weights is None else weights)
-        size = member.sum(axis=1, keepdims=True)
-        deviation = points - (member @ points / np.where(size > 0.0, size, 1.0))[:, None, :]
-        total += (member * (deviation**2).sum(axis=2)).sum(axis=1)
-    return total
-
-
 def are_in_ranges(sizes: np.ndarray, listed: Sequence[int | tuple[int, int]]) -> np.ndarray:
     """Whether rows of sizes (c, k) have listed ones, or are in listed ranges, in some order."""
     ranges = [(each, each) if isinstance(each, int) else each for each in listed]

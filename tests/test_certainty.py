@@ -73,12 +73,6 @@ def test_labels_to_begin_with_are_checked():
     assert sdpbb.certainty(CLOUDS, k=3, labels=found.labels).is_complete
 
 
-@pytest.mark.parametrize("within", [0, -1, float("nan"), "1%", float("inf")])
-def test_a_wrong_share_is_refused(within):
-    with pytest.raises(ParameterError, match="within = "):
-        sdpbb.certainty(CLOUDS, within, k=3)
-
-
 def test_what_is_known_at_the_end_of_the_time_is_reported():
     stop = threading.Event()
     stop.set()

@@ -56,23 +56,6 @@ def test_every_bundled_set_has_an_optimum():
     assert named == {path.name for path in INSTANCES.glob("*_ml_*_cl_*.txt")}
 
 
-def test_solve_writes_what_it_proved(run, tmp_path):
-    out, labels = tmp_path / "out.json", tmp_path / "labels.txt"
-    constraints = INSTANCES / "iris_ml_19_cl_19.txt"
-    options = ("--constraints", constraints, "--json", out, "--labels", labels)
-    status, printed, _ = run("solve", INSTANCES / "iris.txt", *options)
-    assert status == ExitCode.OPTIMAL
-    result = json.loads(out.read_text())
-    assert result["status"] == "optimal"
-    assert result["termination"] == "gap_closed"
-    assert result["gap"] <= 1e-4
-    assert result["root_seconds"] <= result["wall_seconds"]
-    assert result["n_nodes"] == 1
-    assert np.loadtxt(labels, dtype=int).tolist() == result["labels"]
-    assert "proven optimal" in printed
-    assert "\nK " in printed
-
-
 def test_sigterm_writes_the_result_the_checkpoint_and_the_certificate(tmp_path):
     data, out, state, proof = (tmp_path / name for name in ("d.txt", "o.json", "run", "proof"))
     write_points(data, np.random.default_rng(0).normal(size=(120, 4)), 12)

@@ -1,10 +1,6 @@
-import re
-
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
@@ -16,8 +12,7 @@ from sdpbb.app.estimator import ExactConstrainedKMeans, NoClusteringFound
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, MaximumSize, Partition
 from sdpbb.search.result import Result, Termination
-from tests.enumeration import optimum, random_instance
-from tests.examples import examples
+from tests.enumeration import optimum
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
@@ -40,25 +35,6 @@ def without_zero_weights(estimator):
 @pytest.mark.filterwarnings("ignore:y is ignored")
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
-
-
-@given(st.integers(0, 10**9))
-@examples(30)
-def test_enumeration_agrees(seed):
-    instance = random_instance(np.random.default_rng(seed), n_max=7, n_min=2)
-    model = ExactConstrainedKMeans(instance.k, gap=1e-9)
-    pairs = {"must_link": instance.must_link, "cannot_link": instance.cannot_link}
-    truth = optimum(instance)
-    if truth is None:
-        with pytest.raises(InstanceError, match=r"^no clustering satisfies the constraints: "):
-            model.fit(instance.points, **pairs)
-        return
-    model.fit(instance.points, **pairs)
-    scatter = ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-    assert model.inertia_ == pytest.approx(truth, rel=1e-8, abs=1e-12 * scatter)
-    assert model.lower_bound_ <= truth + 1e-12 * scatter
-    assert model.status_ == "optimal"
-    assert Partition(model.labels_).is_feasible(instance)
 
 
 def test_attributes():
@@ -100,33 +76,6 @@ def test_seeds():
     generator = np.random.RandomState(3)
     model.set_params(random_state=generator)
     assert model.fit(POINTS).result_.parameters != model.fit(POINTS).result_.parameters
-
-
-@pytest.mark.parametrize(
-    ("parameters", "arguments", "kind", "message"),
-    [
-        ({"n_clusters": 0}, {}, ParameterError, "n_clusters = 0: expected an integer >= 1"),
-        ({"n_clusters": 2.0}, {}, ParameterError, "n_clusters = 2.0: expected an integer >= 1"),
-        ({"n_clusters": 8}, {}, InstanceError, "n_samples=4 should be >= n_clusters=8"),
-        ({"n_jobs": 0}, {}, ParameterError, "n_jobs = 0: expected a nonzero integer or None"),
-        ({"n_jobs": "a"}, {}, ParameterError, "n_jobs = 'a': expected a nonzero integer or None"),
-        ({"gap": 1.5}, {}, ParameterError, "gap = 1.5: expected a number in [0, 1)"),
-        ({"index_column": "id"}, {}, InstanceError, "index_column = 'id': X is of type ndarray; "),
-        ({}, {"must_link": [(0, 4)]}, InstanceError, "must_link[0] = (0, 4): rows are 0 to 3"),
-        (
-            {},
-            {"must_link": [(0, 1)], "cannot_link": [(0, 1)]},
-            InstanceError,
-            "no clustering satisfies the constraints: a cannot-link between points that must be "
-            "together: ML 0 1 (must_link[0]), CL 0 1 (cannot_link[0])",
-        ),
-    ],
-)
-def test_what_is_wrong_is_one_line(parameters, arguments, kind, message):
-    with pytest.raises(kind, match=f"^{re.escape(message)}") as raised:
-        ExactConstrainedKMeans(**{"n_clusters": 2} | parameters).fit(POINTS, **arguments)
-    assert isinstance(raised.value, ValueError)
-    assert "\n" not in str(raised.value)
 
 
 def test_a_time_limit_warns():
@@ -193,12 +142,6 @@ def test_infeasible_without_an_explanation(ends_as):
         ExactConstrainedKMeans(2).fit(POINTS)
 
 
-def test_long_explanations_are_cut():
-    pairs = [(i, j) for i in range(6) for j in range(i)]
-    with pytest.raises(InstanceError, match=r"CL 1 4 \(cannot_link\[\d+\]\), and \d+ more$"):
-        ExactConstrainedKMeans(5).fit(np.arange(6.0)[:, None], cannot_link=pairs)
-
-
 def test_verbose(capsys):
     ExactConstrainedKMeans(2, verbose=True).fit(POINTS)
     assert "Status          proven optimal" in capsys.readouterr().out
@@ -240,26 +183,6 @@ def test_the_index_names_the_rows():
     drawn = frame.set_axis([7, 3, 5, 0])
     model = ExactConstrainedKMeans(2).fit(drawn, must_link=[(7, 0)], cannot_link=[(3, 7)])
     assert model.labels_.tolist() == [0, 1, 0, 0]
-
-
-def test_columns_that_are_no_features_are_named(library):
-    frame = library.DataFrame({"x": POINTS[:, 0], "id": NAMES})
-    nope = "index_column = 'nope': there is no such column; expected one of 'x', 'id'"
-    text = "points: column 'id' holds 'ann' in row 0; expected numbers, or to leave the column out"
-    naming = f"{text}, or to give it as index_column if it names the rows"
-    for index_column, message in (("nope", nope), (None, naming), ("x", text)):
-        for kind in (InstanceError, ValueError):
-            with pytest.raises(kind, match=f"^{re.escape(message)}$"):
-                ExactConstrainedKMeans(2, index_column=index_column).fit(frame)
-    with pytest.raises(InstanceError, match=f"^{re.escape(naming)}$"):
-        ExactConstrainedKMeans(2).fit(frame[["x"]]).predict(frame)
-
-
-def test_columns_have_names_that_differ():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame([[0, 1], [2, 3]], columns=["x", "x"])
-    with pytest.raises(InstanceError, match=r"^X: two columns are called 'x'; expected different$"):
-        ExactConstrainedKMeans(2).fit(frame)
 
 
 def test_weights_of_points_are_those_of_sample_weight():

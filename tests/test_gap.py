@@ -1,15 +1,11 @@
 """Gaps of labels: true of every clustering, in words that stay true, and on a page."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.partition import Violation
@@ -17,90 +13,16 @@ from sdpbb.questions.gap import (
     GapReport,
     LabelVerdict,
     gap_document,
-    label_numbers,
     optimality_gap,
 )
 from sdpbb.questions.report import SHOWN
-from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.values import percent_up, rounded_down
 from sdpbb.search.events import Compiling, Finished, Progress, Started, ignore
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from sdpbb.search.trace import Trace
-from tests.enumeration import (
-    clusterings,
-    feasible_clusterings,
-    optimum,
-    random_instance,
-    sums_of_squares,
-)
-from tests.examples import examples
 from tests.pages import checked, n_drawings
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
-
-# Nodes are given up at once, and there is one: what is proven is weak, and must hold all the same.
-HASTY = SolverParameters(sdp=SdpParameters(max_iterations=20), node_limit=1, gap=1e-9)
-
-
-def any_labels(instance: Instance, rng: np.random.Generator) -> np.ndarray:
-    """Labels with any number of clusters; every other time some that keep the constraints."""
-    candidates = feasible_clusterings(instance)
-    if not len(candidates) or rng.random() < 0.5:
-        candidates = clusterings(instance.n_points, int(rng.integers(1, instance.n_points + 1)))
-    labels = candidates[rng.integers(len(candidates))]
-    return rng.permutation(100)[labels]
-
-
-def assert_true(report: GapReport, instance: Instance, labels: np.ndarray) -> None:
-    """What the report says agrees with full enumeration."""
-    truth = optimum(instance)
-    canonical = Partition(labels).labels
-    cost = sums_of_squares(instance.points, canonical[None])[0]
-    rounding = 1e-12 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-    assert report.objective == pytest.approx(cost, abs=rounding)
-    assert (report.k, report.n_clusters) == (instance.k, len(np.unique(labels)))
-    comparable = (feasible_clusterings(instance) == canonical).all(axis=1).any()
-    assert report.is_comparable == comparable
-    if truth is None:
-        assert report.verdict in (LabelVerdict.INFEASIBLE, LabelVerdict.NOT_COMPARABLE)
-        return
-    assert report.lower_bound <= truth + rounding
-    if not comparable:
-        assert (report.verdict, report.gap, report.saving) == (
-            LabelVerdict.NOT_COMPARABLE,
-            None,
-            None,
-        )
-        return
-    assert report.gap * cost >= cost - truth - rounding
-    assert report.saving * cost <= cost - truth + rounding
-    if report.proven_optimal:
-        assert cost <= truth * (1 + 1e-8) + rounding
-    if report.verdict is LabelVerdict.NOT_OPTIMAL:
-        assert cost > truth
-
-
-@pytest.mark.long
-@given(st.integers(0, 10**9), st.booleans())
-@examples(120)
-def test_enumeration_agrees(seed, is_hasty):
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng, n_max=8, n_min=5 if is_hasty else 2)
-    labels = any_labels(instance, rng)
-    parameters = HASTY if is_hasty else SolverParameters(gap=1e-9)
-    report = optimality_gap(instance, labels, parameters=parameters)
-    assert_true(report, instance, labels)
-    truth = optimum(instance)
-    if is_hasty:
-        return
-    assert (report.verdict is LabelVerdict.INFEASIBLE) == (truth is None)
-    if report.is_comparable:
-        # Nothing is left open without a limit.
-        cost = report.objective
-        rounding = 1e-11 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-        assert report.gap * cost <= cost - truth + 1e-8 * truth + rounding
-        assert report.verdict in (LabelVerdict.OPTIMAL, LabelVerdict.NOT_OPTIMAL)
-        assert report.proven_optimal or cost > truth
 
 
 def test_the_run_begins_with_the_labels():
@@ -247,69 +169,6 @@ def test_a_gap_within_the_precision_of_numbers_is_none():
     exact = replace(CLOSED, result=Result(**OPTIMAL | {"gap": 0.0, "parameters": {"gap": 0.0}}))
     assert not exact.proven_optimal
     assert replace(exact, gap=1e-13).proven_optimal
-
-
-# Labels of -1 are noted, which tests/problem/test_wrong_turns.py looks at.
-NOTED = pytest.mark.filterwarnings("ignore:labels.* are -1:sdpbb.errors.InstanceNote")
-LABELS = [7, -1, 7, 3, -1]
-NUMBERS = [0, 1, 0, 2, 1]
-
-
-@NOTED
-@pytest.mark.parametrize(
-    "labels",
-    [
-        LABELS,
-        tuple(LABELS),
-        np.array(LABELS),
-        np.array(LABELS, np.int8),
-        np.array(LABELS, float),
-        np.array(LABELS, object),
-        [str(label) for label in LABELS],
-        np.array(LABELS).astype(str),
-        ["7", "", "7", 7, ""],
-        [True, False, True, 2, 0],
-        map(float, LABELS),
-    ],
-    ids=lambda labels: type(labels).__name__,
-)
-def test_labels_of_any_kind(labels):
-    numbers = label_numbers(labels, 5)
-    assert numbers.dtype == np.intp
-    assert numbers.tolist() == NUMBERS
-
-
-@NOTED
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_series_and_frames(library):
-    given = pytest.importorskip(library)
-    for values in (LABELS, [str(label) for label in LABELS]):
-        assert label_numbers(given.Series(values), 5).tolist() == NUMBERS
-    with pytest.raises(InstanceError, match=r"frame; expected one column of it, \['cls'\] say$"):
-        label_numbers(given.DataFrame({"cls": LABELS}), 5)
-
-
-ONE = "expected one integer, number or text per point"
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ([0, 1, 0], "labels: 3 of them; expected 5, one per point"),
-        ([0, 1, None, 0, 1], f"labels[2] is of type NoneType; {ONE}"),
-        ([0, 1, 0, float("nan"), 1], f"labels[3] is nan; {ONE}"),
-        (None, f"labels: of type NoneType; {ONE}"),
-        ([0, [1], 0, 0, 1], f"labels[1] is of type list; {ONE}"),
-        (np.zeros((5, 1)), f"labels[0] is of type list; {ONE}"),
-        (np.array(3), f"labels: of type int; {ONE}"),
-        ("01001", f"labels: of type str; {ONE}"),
-        ({0: 1}, f"labels: of type dict; {ONE}"),
-        (5, f"labels: of type int; {ONE}"),
-    ],
-)
-def test_what_labels_are_not(labels, message):
-    with pytest.raises(InstanceError, match=f"^{re.escape(message)}$"):
-        label_numbers(labels, 5)
 
 
 POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])

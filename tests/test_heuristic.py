@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from heuristics.registry import METHODS
 from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.safe_bound import DualFunction
 from sdpbb.errors import ParameterError
@@ -28,24 +27,6 @@ def contracted(instance: Instance) -> Contraction:
     contraction = contract(instance)
     assert isinstance(contraction, Contraction)
     return contraction
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_by_name(name):
-    points = np.random.default_rng(0).normal(size=(12, 2))
-    result = sdpbb.heuristic(name, time_limit=60.0).run(Instance(points, 3), seed=4)
-    assert isinstance(result, sdpbb.HeuristicResult)
-    assert (result.method, result.seed) == (name, 4)
-    assert result.keeps_hard_constraints
-
-
-def test_what_is_wrong_is_told():
-    with pytest.raises(ParameterError, match=r"^no method 'kmedians'; expected one of kmeans, "):
-        sdpbb.heuristic("kmedians")
-    with pytest.raises(ParameterError, match=r"^pccc has no parameter 'n_runs'; expected one of"):
-        sdpbb.heuristic("pccc", n_runs=3)
-    with pytest.raises(ParameterError, match=r"^time_limit = 0: expected"):
-        sdpbb.heuristic("ipc-kmeans", start="sdp", time_limit=0)
 
 
 def test_the_relaxation_is_one_of_a_clustering():
@@ -122,13 +103,6 @@ def test_points_come_with_k_and_the_name():
     ):
         assert found.sum_of_squares == pytest.approx(named.sum_of_squares)
         assert found.labels[0] != found.labels[1]
-    for given_, message in (
-        (("best-of", points, 2), "'best-of' comes after the points"),
-        ((points, 2), "no heuristic is named; expected its name without a keyword"),
-        ((points, 2, "best"), "no method 'best'"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            sdpbb.heuristic(*given_)
 
 
 def test_every_name_in_the_readme_is_there():

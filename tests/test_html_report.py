@@ -25,11 +25,7 @@ from tests.trees import HASTY, SMALL
 
 pytest.importorskip("matplotlib")
 
-# 33 nodes.
-BRANCHING = replace(HASTY, bounding="sdp")
-
 INSTANCE = Instance([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0]], 2, cannot_link=[(0, 1)], name="three")
-BAD = "a<b>&\"c'<script>alert(1)</script>"
 
 
 def html_report(*arguments) -> str:
@@ -43,7 +39,7 @@ def html_report(*arguments) -> str:
 @pytest.fixture(scope="module")
 def branched() -> str:
     trace = Trace()
-    result = solve(SMALL, BRANCHING, observer=trace)
+    result = solve(SMALL, HASTY, observer=trace)
     return html_report(SMALL, result, trace, "sdpbb solve small.csv -k 6")
 
 

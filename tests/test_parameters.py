@@ -120,11 +120,3 @@ def test_every_parameter_is_declared():
     for _, declared in DECLARED:
         assert declared.help.endswith("."), declared
         assert not declared.reason or declared.reason.endswith("."), declared
-
-
-def test_parameters_survive_a_file(tmp_path):
-    changed = SolverParameters(gap=0.5).updated({"sdp.max_iterations": 7, "node_limit": 3})
-    for number, parameters in enumerate((SolverParameters(), changed)):
-        path = tmp_path / f"{number}.toml"
-        path.write_text(parameters.to_toml(), encoding="utf-8")
-        assert SolverParameters.load(path) == parameters

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_bounds, plot_certainty, plot_clusters, plot_sweep
 from sdpbb.plots.pictures import (
     COLOURS,
@@ -196,15 +195,6 @@ def test_costs_of_a_sweep_and_their_intervals():
         [[2.0, 7.0], [2.0, 9.0]],
         [[3.0, 4.0], [3.0, 4.0]],
     ]
-
-
-def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(ParameterError, match="4 labels; expected 5, one per point"):
-        plot_clusters(INSTANCE, [0, 0, 1, 1])
-    with pytest.raises(ParameterError, match="ended before it had bounds"):
-        plot_bounds(Trace())
-    with pytest.raises(ParameterError, match="no k has a clustering"):
-        plot_sweep(ROWS[:1])
 
 
 def test_given_axes_are_drawn_on_and_pyplot_is_not_touched():

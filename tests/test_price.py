@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.statements import stated_constraints, without
@@ -197,14 +196,6 @@ def test_what_is_printed_holds():
     )
     same = replace(price, lower=2.0, upper=2.0)
     assert str(same) == "must_link[0]  ML 0 1: costs 2"
-
-
-def test_constraints_of_another_instance_are_refused():
-    with pytest.raises(ParameterError, match=r"^constraints = 2: .*; the number of clusters is k="):
-        constraint_prices(two_groups(), 2)
-    foreign = stated_constraints(Instance(np.eye(3), 2, [(0, 1)]))
-    with pytest.raises(ParameterError, match=r"^constraints = must_link\[0\]  ML 0 1: expected"):
-        constraint_prices(two_groups(), foreign)
 
 
 def two_groups_in_doubt() -> Instance:

@@ -1,4 +1,4 @@
-"""The conda-forge recipe says what pyproject.toml says, and the version is stated there alone."""
+"""The conda-forge recipe says what pyproject.toml says."""
 
 import tomllib
 from pathlib import Path
@@ -42,9 +42,3 @@ def test_requirements(recipe):
 def test_commands(recipe):
     stated = dict(each.split(" = ") for each in recipe["build"]["python"]["entry_points"])
     assert stated == PROJECT["project"]["scripts"]
-
-
-def test_no_module_states_the_version():
-    version = PROJECT["project"]["version"]
-    sources = [path for room in ("sdpbb", "heuristics") for path in (ROOT / room).rglob("*.py")]
-    assert [str(path) for path in sources if f'"{version}"' in path.read_text()] == []

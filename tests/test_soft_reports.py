@@ -41,20 +41,6 @@ def test_without_soft_constraints_nothing_is_told_of_them():
     assert "Cost" not in summary(result)
 
 
-def test_the_gap_of_labels_is_that_of_their_cost():
-    report = sdpbb.optimality_gap(POINTS, [0, 0, 1, 1], **HEAVY)
-    assert report.verdict is sdpbb.LabelVerdict.OPTIMAL
-    assert report.objective == pytest.approx(1.51)
-    assert report.soft.penalty == 1.5
-    worse = sdpbb.optimality_gap(POINTS, [0, 1, 0, 1], **HEAVY)
-    assert worse.verdict is sdpbb.LabelVerdict.NOT_OPTIMAL
-    assert worse.objective == pytest.approx(100.0 + 2.0)
-    assert worse.saving == pytest.approx(1.0 - 1.51 / 102.0)
-    assert "Your labels cost 102, with the weights of violated soft constraints." in str(worse)
-    assert "A clustering that costs 1.51 exists (98.5196% less)" in str(worse)
-    assert "1 of 2 soft must-links, 0 of 1 soft cannot-link" in str(worse)
-
-
 def test_the_estimator_takes_soft_pairs():
     model = sdpbb.ExactConstrainedKMeans(n_clusters=2).fit(POINTS, soft_must_link=[(0, 2, 1e4)])
     assert model.labels_[0] == model.labels_[2]

@@ -1,4 +1,3 @@
-import re
 import threading
 from functools import partial
 
@@ -9,7 +8,6 @@ from heuristics import MultiStart, MultiStartParameters
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
@@ -75,20 +73,3 @@ def test_start_is_the_first_incumbent_and_is_never_lost():
     assert again.status is SolutionStatus.OPTIMAL
     assert again.objective <= best.objective
     assert again.partition == best.partition
-
-
-@pytest.mark.parametrize(
-    ("start", "message"),
-    [
-        ([0, 0, 1], "start = 3 labels: expected 4, one per point"),
-        ([0, 0, 0, 0], "start = ...: 1 cluster instead of k = 2; expected a clus"),
-        ([0, 0, 1, 1], "start = ...: violates cannot-link 0 1; expected a clustering"),
-        ([[0, 1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),
-        ([[0], [1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),
-        ([0.5, 1.0, 1.0, 1.0], "start = ...: expected a one-dimensional array of integers"),
-    ],
-)
-def test_wrong_start(start, message):
-    instance = Instance([[0.0], [0.1], [5.0], [5.1]], 2, cannot_link=[(0, 1)])
-    with pytest.raises(ParameterError, match=re.escape(message)):
-        solve(instance, start=start)

@@ -1,4 +1,4 @@
-"""Queries: none is implied, batches are answered in any order, and asking ends with the truth."""
+"""Queries: what is asked first, and what asking ends with."""
 
 import itertools
 import json
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -21,79 +21,27 @@ from sdpbb.questions.query_strategy import (
     standing_of,
 )
 from sdpbb.questions.suggest import suggest_queries
+from tests.any_instance import any_instance
+from tests.contracts.test_questions import answered
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def answered(instance: sdpbb.Instance, classes: np.ndarray, pairs) -> sdpbb.Instance:
-    """The instance with the true answers to pairs."""
-    together = [pair for pair in pairs if classes[pair[0]] == classes[pair[1]]]
-    apart = [pair for pair in pairs if classes[pair[0]] != classes[pair[1]]]
-    return sdpbb.Instance(
-        instance.points,
-        instance.k,
-        [*instance.must_link.tolist(), *together],
-        [*instance.cannot_link.tolist(), *apart],
-    )
-
-
-def some_answers(seed: int, n_most: int = 8) -> tuple[sdpbb.Instance, np.ndarray]:
-    """Points with a few true answers, and their classes."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(2, n_most + 1))
-    k = int(rng.integers(1, min(n, 4) + 1))
-    classes = rng.permutation(np.concatenate([np.arange(k), rng.integers(0, k, n - k)]))
-    points = rng.normal(size=(n, int(rng.integers(1, 3)))) + classes[:, None]
-    pairs = list(itertools.combinations(range(n), 2))
-    known = [pairs[at] for at in rng.permutation(len(pairs))[: int(rng.integers(0, n))]]
-    return answered(sdpbb.Instance(points, k), classes, known), classes
-
-
-def implied(n: int, answers: dict[tuple[int, int], bool]) -> np.ndarray:
-    """What answers imply for each pair, (n, n): 1 together, -1 apart, 0 neither."""
-    together = np.eye(n, dtype=bool)
-    apart = np.zeros((n, n), dtype=bool)
-    for (i, j), is_same in answers.items():
-        (together if is_same else apart)[[i, j], [j, i]] = True
-    for _ in range(n):
-        together |= together @ together
-    apart = together @ apart @ together
-    return together.astype(int) - apart
-
-
-def known_answers(instance: sdpbb.Instance) -> dict[tuple[int, int], bool]:
-    return {tuple(pair): True for pair in instance.must_link.tolist()} | {
-        tuple(pair): False for pair in instance.cannot_link.tolist()
-    }
+@st.composite
+def with_classes(draw):
+    """An instance with a few true answers, and the classes of its points."""
+    instance = draw(any_instance("equal points", "pairs", n=(2, 9), k=(1, 4)))
+    possible = feasible_clusterings(instance)
+    assume(len(possible))
+    return instance, possible[draw(st.integers(0, len(possible) - 1))]
 
 
 @examples(60)
-@given(SEEDS)
-def test_no_query_is_implied_by_constraints_or_by_answers_to_the_others(seed):
-    instance, _ = some_answers(seed)
-    report = sdpbb.suggest_queries(instance, q=4, seed=seed)
-    known, n = known_answers(instance), instance.n_points
-    assert len({frozenset(pair) for pair in report.pairs}) == len(report.pairs) <= 4
-    for query in report.queries:
-        assert query.clusters == tuple(report.labels[list(query.rows)])
-        assert query.names == tuple(map(str, query.rows))
-        assert query.score >= 0.0
-        assert -1e-9 <= query.likely_together <= 1.0 + 1e-9
-        assert query.kind is not QueryKind.CLUSTERS or query.clusters[0] != query.clusters[1]
-    assert sdpbb.suggest_queries(instance, q=4, seed=seed).to_dict() == report.to_dict()
-    for left_out, (i, j) in enumerate(report.pairs):
-        others = [pair for at, pair in enumerate(report.pairs) if at != left_out]
-        for answers in itertools.product([False, True], repeat=len(others)):
-            found = implied(n, known | dict(zip(others, answers, strict=True)))
-            assert found[i, j] == 0
-
-
-@examples(60)
-@given(SEEDS)
-def test_asking_until_nothing_is_left_ends_with_the_truth(seed):
-    instance, classes = some_answers(seed)
+@given(with_classes(), SEEDS)
+def test_asking_until_nothing_is_left_ends_with_the_truth(drawn, seed):
+    instance, classes = drawn
     for number in range(instance.n_points**2):
         report = sdpbb.suggest_queries(instance, q=1 + number % 3, seed=seed)
         if not report.queries:
@@ -146,34 +94,10 @@ def test_infeasible_constraints_are_told_in_one_line():
         assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"q": 0}, r"q = 0: expected an integer >= 1"),
-        ({"q": 2.5}, r"q = 2\.5: expected an integer >= 1"),
-        ({"seed": -1}, "seed = -1: expected an integer >= 0"),
-        ({"time_limit": 0.0}, "time_limit = 0.0: expected seconds > 0"),
-        ({"clustering": [0, 1]}, "clustering = 2 labels: expected 45, one per point"),
-        ({"clustering": [0.5] * 45}, "clustering = ...: expected a one-dimensional array of"),
-        ({"clustering": [0] * 45}, "clustering = ...: 1 cluster instead of k = "),
-    ],
-)
-def test_wrong_arguments_are_told(arguments, message):
-    with pytest.raises(sdpbb.ParameterError, match=message):
-        sdpbb.suggest_queries(sdpbb.Instance(blobs()[0], 3), **arguments)
-
-
-def test_other_constraints_on_clusters_are_refused():
-    overlap = sdpbb.MaximumOverlap([0, 1, 2], 2)
-    instance = sdpbb.Instance(blobs()[0], 3, cluster_constraints=[overlap])
-    with pytest.raises(sdpbb.InstanceError, match="queries are about pairs and sizes only"):
-        sdpbb.suggest_queries(instance)
-
-
 @examples(40)
-@given(SEEDS)
-def test_memberships_are_shares_and_leave_out_what_is_known(seed):
-    instance, _ = some_answers(seed)
+@given(with_classes())
+def test_memberships_are_shares_and_leave_out_what_is_known(drawn):
+    instance, _ = drawn
     standing = standing_of(instance, None, 0, np.inf)
     first = standing.representatives
     shares = standing.memberships
@@ -215,17 +139,15 @@ def test_a_clustering_that_violates_limits_is_told_of():
     assert json.loads(report.to_json())["note"] == report.note
 
 
-@given(SEEDS)
+@given(with_classes(), st.sampled_from([None, 1.0]))
 @examples(50)
-def test_classes_are_asked_of_rows_that_have_none(seed):
+def test_classes_are_asked_of_rows_that_have_none(drawn, weight):
     """Asked until nothing is left, every cluster has a row with a class; every class is met.
 
     Classes that may be wrong are met only if the last clustering has clusters of them.
     """
-    instance, classes = some_answers(seed, 12)
+    instance, classes = drawn
     known = np.full(len(classes), -1)
-    # Classes that may be wrong leave their rows in blocks of their own.
-    weight = 1.0 if seed % 2 else None
     for _ in range(len(classes) + 1):
         stated = replace(KnownClasses.of(known, len(known)), weight=weight)
         now = replace(instance, known_classes=stated)

@@ -211,28 +211,6 @@ def test_several_at_a_time(tmp_path):
     assert together.is_complete
 
 
-@pytest.mark.parametrize(
-    ("ks", "named", "message"),
-    [
-        ([], {}, "ks = []: expected at least one"),
-        (2, {}, "ks = 2: expected numbers of clusters, such as range(2, 8)"),
-        ("2-3", {}, "ks = '2-3': expected numbers"),
-        ([2], {"sizes": [9, 9]}, "sizes: they are for one number of clusters"),
-        ([2.5], {}, "ks = 2.5: expected integers >= 1"),
-        ([True], {}, "ks = True: expected integers >= 1"),
-        ([0], {}, "ks = 0: expected integers >= 1"),
-        ([19], {}, "k = 19; expected at most 18, the number of points"),
-        ([2], {"time_limit_each": 0.0}, "time_limit_each = 0.0: expected seconds > 0"),
-        ([2], {"resume": True}, "resume = True: expected a folder"),
-        ([2], {"certificates": True}, "certificates = True: expected a folder"),
-    ],
-)
-def test_requests_that_are_refused(ks, named, message):
-    with pytest.raises((ParameterError, InstanceError)) as raised:
-        sdpbb.sweep(groups(), ks, **named)
-    assert str(raised.value).startswith(message)
-
-
 def test_rows_of_a_swept_frame_have_names(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [0.0, 1.0, 9.0, 10.0]}, index=list("abcd"))

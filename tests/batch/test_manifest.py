@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.questions.batch.manifest import Job, read_manifest
 from sdpbb.run.parameters import SolverParameters
 
@@ -44,14 +44,6 @@ def read(folder, text, **overrides):
 
 def job(data, name, **values):
     return Job.from_keys({"data": data, "name": name, **values})
-
-
-def message(folder, text):
-    with pytest.raises(InstanceError) as caught:
-        read(folder, text)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text.removeprefix(str(folder / "m.toml"))
 
 
 def test_toml(folder):
@@ -116,22 +108,6 @@ def test_paths_are_relative_to_the_folder_of_the_manifest(folder, monkeypatch):
     assert [job.data for job in read_manifest(path)] == names
 
 
-@pytest.mark.parametrize(
-    ("entry", "names"),
-    [
-        ("data = 'iris.txt'\nk = 4", ["iris-k4"]),
-        ("data = 'iris.txt'\nconstraints = 'sets/iris/*'", ["iris-a", "iris-b"]),
-        ("data = 'iris.txt'\nconstraints = 'sets/iris/a.txt'\nk = 2", ["iris-a-k2"]),
-        ("data = 'iris.txt'\nconstraints = 'iris_ml.txt'", ["iris_ml"]),
-        ("data = 'iris.txt'\nname = '{stem}+{constraints}'", ["iris+"]),
-        ("data = 'sets/**/a.txt'\nname = '{parent}'", ["iris", "wine"]),
-        ("data = '*'", ["iris", "m", "wine"]),  # folders are no files
-    ],
-)
-def test_names(folder, entry, names):
-    assert [job.name for job in read(folder, f"[[instance]]\n{entry}")] == names
-
-
 def test_letters_of_patterns_in_names_of_files_are_letters(folder):
     odd = folder / "[odd]"
     (odd / "sets").mkdir(parents=True)
@@ -140,82 +116,6 @@ def test_letters_of_patterns_in_names_of_files_are_letters(folder):
     (job,) = read(odd, '[[instance]]\ndata = "a[1].txt"\nconstraints = "sets/{stem}_*.txt"')
     assert job.data == str(odd / "a[1].txt")
     assert job.constraints == str(odd / "sets" / "a[1]_x.txt")
-
-
-BAD_TOML = [
-    ("[[instance]\n", ": Expected ']]' at the end of an array declaration (at line 1, column 11)"),
-    ("", ": has no instance; expected at least one, with its data"),
-    ("[[instances]]\ndata = 'x'", ": 'instances'; expected [defaults] and [[instance]] only"),
-    ("instance = [1]", ": instance is not a list of tables; expected [[instance]]"),
-    ("defaults = 1", ": defaults is not a table; expected [defaults]"),
-    ("[[instance]]\nk = 3", ": [[instance]] 1: no data; expected the path of a file, or a pattern"),
-    (
-        "[[instance]]\ndata='x'\n[[instance]]\ndata='y'\ntimelimit=3",
-        ": [[instance]] 2: unknown key 'timelimit'; did you mean time_limit?",
-    ),
-    (
-        "[[instance]]\ndata='x'\nsdp.max_iteration=3",
-        ": [[instance]] 1: sdp.max_iteration: unknown parameter; did you mean max_iterations?",
-    ),
-    (
-        "[[instance]]\ndata='x'\nsdp.max_iterations=0",
-        ": [[instance]] 1: sdp.max_iterations = 0: expected an integer >= 1",
-    ),
-    ("[[instance]]\ndata='x'\nworkers=2", ": [[instance]] 1: unknown key 'workers'; "),
-    (
-        "[[instance]]\ndata='x'\nzzz=3",
-        ": [[instance]] 1: unknown key 'zzz'; expected one of data, name,",
-    ),
-    (
-        "[defaults]\ngap = 'x'\n[[instance]]\ndata='x'",
-        ": [defaults]: gap = 'x': expected a number in [0, 1)",
-    ),
-    (
-        "[[instance]]\ndata='x'\ndrop = 'class'",
-        ": [[instance]] 1: drop = 'class': expected a list of names",
-    ),
-    *(
-        (
-            f"[[instance]]\ndata='x'\nname = '{name}'",
-            f": [[instance]] 1: name = '{name}': expected a valid file name, without / or \\",
-        )
-        for name in ("a/b", "..", ".")
-    ),
-    (f"[[instance]]\ndata='x'\nname = '{'ä' * 200}'", ": [[instance]] 1: name = 'ää"),
-    ("[[instance]]\ndata='x'\nname = ''", ": [[instance]] 1: name = '': expected a text that is"),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), BAD_TOML)
-def test_what_is_wrong_with_toml(folder, text, expected):
-    assert message(folder, text).startswith(expected)
-
-
-def test_a_pattern_that_matches_nothing_is_wrong(folder):
-    plain = folder / "*.csv"
-    assert message(folder, '[[instance]]\ndata = "*.csv"') == (
-        f": [[instance]] 1: data = '*.csv': there is no file {plain}; expected a pattern "
-        "that matches one, relative to the manifest's folder"
-    )
-    text = '[[instance]]\ndata = "*.txt"\nconstraints = "sets/{stem}/b*"'
-    assert message(folder, text).startswith(
-        ": [[instance]] 1: constraints = 'sets/{stem}/b*': there is no file "
-    )
-
-
-def test_two_instances_of_one_name_are_wrong(folder):
-    advice = "expected different names: give a name, which may hold {stem}, {parent} and"
-    twice = '[[instance]]\ndata = "iris.txt"\n[[instance]]\ndata = "iris.txt"\ngap = 0.1'
-    text = message(folder, twice)
-    first = folder / "m.toml"
-    assert text.startswith(
-        f": [[instance]] 2: a second instance is called 'iris', after one of {first}: "
-        f"[[instance]] 1; {advice}"
-    )
-    text = message(folder, '[[instance]]\ndata = "sets/*/a.txt"')
-    assert text.startswith(
-        f": [[instance]] 1: a second instance is called 'a', after one of itself; {advice}"
-    )
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import CertificateError, InstanceWarning, ParameterError
@@ -14,32 +13,10 @@ from sdpbb.questions.batch.batch import BatchParameters, run_batch
 from sdpbb.questions.batch.manifest import Job
 from tests.any_instance import ForbiddenSets
 from tests.certificates.test_constrained import CONSTRAINED
-from tests.enumeration import clusterings, feasible_clusterings, optimum
+from tests.enumeration import optimum
 from tests.examples import examples
 
 POINTS = np.random.default_rng(0).normal(size=(9, 2))
-
-
-@given(instance=CONSTRAINED, seed=st.integers(0, 10**6))
-@examples(25)
-def test_a_gap_is_certified_for_the_labels_it_is_of(tmp_path_factory, instance, seed):
-    rng = np.random.default_rng(seed)
-    path = tmp_path_factory.mktemp("gap") / "proof"
-    candidates = feasible_clusterings(instance)
-    if not len(candidates) or rng.random() < 0.3:
-        candidates = clusterings(instance.n_points, instance.k)
-    labels = candidates[rng.integers(len(candidates))]
-    report = sdpbb.optimality_gap(instance, labels, certificate=path)
-    verdict, truth = sdpbb.verify_certificate(path, instance), optimum(instance)
-    if truth is None:
-        assert verdict.status == "infeasible"
-        return
-    assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
-    if report.is_comparable:
-        assert verdict.cost == pytest.approx(report.objective, rel=1e-9, abs=1e-12)
-        assert verdict.status == ("optimal" if report.proven_optimal else "feasible")
-    else:
-        assert verdict.cost == pytest.approx(report.result.objective, rel=1e-9, abs=1e-12)
 
 
 @given(instance=CONSTRAINED)

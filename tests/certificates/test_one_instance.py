@@ -7,81 +7,66 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.checker.kernel.certificate import DIGESTS as NAMES
-from sdpbb.problem import Instance
+from sdpbb.problem import AnyOf, Instance, SoftCannotLinks, SoftPairs
 from sdpbb.problem.checker_rules import stated_instance
+from tests.any_instance import any_instance, drawn_constraint, drawn_pairs, drawn_sizes
+from tests.enumeration import Truth
+from tests.examples import examples
 
 POINTS = np.random.default_rng(2).normal(size=(14, 2))
-WEIGHTS = np.random.default_rng(3).uniform(1.0, 2.0, 14)
-SOFT_ML, SOFT_CL = [(0, 2, 0.25), (0, 1, 2.0)], [(2, 3, 0.5)]
-RULES, WEIGHED = "constraints on clusters", "weights of points"
-# What is stated; other statements, and what differs.
-STATED = {
-    "pairs": (
-        {"must_link": [(0, 1)], "cannot_link": [(2, 3)]},
-        [({"must_link": None}, "must-links"), ({"cannot_link": [(2, 4)]}, "cannot-links")],
-    ),
-    "a diameter": (
-        {"cluster_constraints": [sdpbb.MaximumDiameter(3.5)]},
-        [({"cluster_constraints": None}, "cannot-links")],
-    ),
-    "a maximum size": (
-        {"cluster_constraints": [sdpbb.MaximumSize(6)]},
-        [
-            ({"max_size": 7}, RULES),
-            *(
-                ({"max_size": None, "cluster_constraints": x}, RULES)
-                for x in (
-                    [],
-                    [sdpbb.MaximumOverlap(range(14), 5)],
-                    [sdpbb.AnyOf([sdpbb.MaximumSize(6)])],
-                    [sdpbb.AnyOf([sdpbb.MaximumSize(6), sdpbb.MaximumDiameter(1.0)])],
-                    [sdpbb.SoftCannotLinks([(0, 1), (1, 2)], 1)],
-                )
-            ),
-        ],
-    ),
-    "sizes": (
-        {"min_size": 4},
-        [({"min_size": x}, RULES) for x in (None, 3)]
-        + [({"min_size": None, **x}, RULES) for x in ({"sizes": [4, 5, 5]}, {"max_size": 6})],
-    ),
-    "weights": (
-        {"weights": WEIGHTS},
-        [({"weights": x}, WEIGHED) for x in (None, 2.0 * WEIGHTS, np.nextafter(WEIGHTS, 0.0))],
-    ),
-    "limits on weights": (
-        {"weights": WEIGHTS, "min_weight": 6.0},
-        [({"min_weight": x}, RULES) for x in (None, 6.5)]
-        + [({"min_weight": None, **x}, RULES) for x in ({"max_weight": 9.0}, {"min_size": 4})],
-    ),
-    "soft pairs": (
-        {"soft_must_link": SOFT_ML, "soft_cannot_link": SOFT_CL},
-        [
-            ({"soft_must_link": x}, "soft must-links")
-            for x in (None, SOFT_ML[:1], [(0, 3, 0.25), SOFT_ML[1]], [(0, 2, 0.2), SOFT_ML[1]])
-        ]
-        + [({"soft_cannot_link": x}, "soft cannot-links") for x in (None, SOFT_CL * 2)],
-    ),
-}
+CHECKED = ("pairs", "constraints", "weights", "sizes", "weight limits", "soft pairs")
 
 
-def differing(one: Instance, other: Instance) -> list[str]:
-    """What two instances say differently, by the names that a rejection has."""
-    digests = [stated_instance(each).digests for each in (one, other)]
-    return [what for name, what in NAMES.items() if digests[0].get(name) != digests[1].get(name)]
+def digests(instance):
+    return stated_instance(instance).digests
 
 
-@pytest.mark.parametrize("name", STATED)
-def test_what_is_stated_otherwise_has_another_digest(name):
-    stated, others = STATED[name]
-    instance = Instance(POINTS, 3, **stated)
-    for more, what in [*others, ({"points": POINTS + 1.0}, "points")]:
-        assert what in differing(instance, replace(instance, **more))
+def changes(instance, random):
+    """Arguments that each say a little less, more or otherwise than those of the instance."""
+    yield {"points": np.nextafter(instance.points, np.inf)}
+    for name in ("must_link", "cannot_link"):
+        yield {name: getattr(instance, name)[1:]}
+        yield {name: (getattr(instance, name) + 1) % instance.n_points}
+    for name in ("soft_must_link", "soft_cannot_link"):
+        pairs, weights = (getattr(getattr(instance, name), part) for part in ("pairs", "weights"))
+        yield {name: SoftPairs(pairs[1:], weights[1:])}
+        yield {name: SoftPairs(pairs, 0.5 * weights)}
+        yield {name: SoftPairs((pairs + 1) % instance.n_points, weights)}
+    for name, value in instance.limits.items():
+        yield {name: None}
+        if name != "sizes":
+            yield {name: value + 1}
+    if instance.weights is not None:
+        yield {"weights": np.nextafter(instance.weights, 0.0)}
+        yield {"weights": None}
+    for _ in range(3):
+        yield dict.fromkeys(("min_size", "max_size", "sizes")) | drawn_sizes(random, instance)
+    one, other = (drawn_constraint(random, instance) for _ in range(2))
+    for constraint in (one, other, AnyOf([one]), AnyOf([one, other])):
+        yield {"cluster_constraints": [constraint]}
+    for _ in range(2):
+        pairs = drawn_pairs(random, instance.n_points, instance.n_points)
+        yield {"cluster_constraints": [SoftCannotLinks(pairs, 1)]}
 
 
+@given(any_instance(*CHECKED), st.randoms(use_true_random=False))
+@examples(200)
+def test_instances_with_the_same_digests_have_the_same_clusterings_and_costs(instance, random):
+    met = {}
+    for change in ({}, *changes(instance, random)):
+        other = replace(instance, **change)
+        same = met.setdefault(tuple(digests(other).items()), other)
+        if same is not other:
+            truths = Truth(same), Truth(other)
+            assert np.array_equal(*(truth.labels for truth in truths)), change
+            assert truths[0].exact_costs == truths[1].exact_costs, change
+
+
+SOFT_ML = [(0, 2, 0.25), (0, 1, 2.0)]
 SAME_SOFT = [(1, 0, 2.0), (2, 0, 0.25), (1, 2, 0.0)]
 SIX = sdpbb.MaximumSize(6)
 
@@ -101,4 +86,4 @@ SIX = sdpbb.MaximumSize(6)
 )
 def test_what_says_the_same_in_another_way_is_the_same(stated, other):
     instance = replace(Instance(POINTS, 3), **stated)
-    assert not differing(instance, replace(instance, **other))
+    assert digests(instance) == digests(replace(instance, **other))

@@ -5,6 +5,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from sdpbb.problem import Instance
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.statements import Statement
@@ -12,6 +14,10 @@ from tests.any_instance import drawn_instance, drawn_pairs
 from tests.enumeration import Truth
 
 RULES = ("constraints", "own constraints", "weights", "sizes", "weight limits")
+
+
+def points(n: int) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(n, 2))
 
 
 def contradictory(seed: int) -> Instance:

@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sdpbb
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, MaximumDiameter
 from sdpbb.questions import check
 from sdpbb.questions.check import check_constraints
@@ -15,11 +13,7 @@ from sdpbb.run.explanation import Diagnosis
 from tests.any_instance import ForbiddenSets
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
-from tests.explanation.cases import can_hold, contradictory
-
-
-def points(n: int) -> np.ndarray:
-    return np.random.default_rng(n).normal(size=(n, 2))
+from tests.explanation.cases import can_hold, contradictory, points
 
 
 def without(instance: Instance, statements) -> Instance:
@@ -103,11 +97,6 @@ def test_what_deserves_a_second_look():
         "cannot_link[0]  CL 0 2: these points are equal",
         "only 2 different points for k = 3 clusters",
     ]
-
-
-def test_the_time_limit_is_checked():
-    with pytest.raises(ParameterError, match=r"^time_limit = 0: expected seconds > 0$"):
-        sdpbb.check_constraints(Instance(points(3), 2), 0)
 
 
 def test_sizes_and_own_constraints_together_are_decided():

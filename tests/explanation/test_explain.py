@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.errors import BackendFailure
 from sdpbb.problem import (
     AllOf,
     InfeasibilityKind,
@@ -25,12 +25,8 @@ from sdpbb.run.explanation import (
 from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
 from sdpbb.runtime.time_left import no_limit
 from tests.examples import examples
-from tests.explanation.cases import can_hold, contradictory, only
+from tests.explanation.cases import can_hold, contradictory, only, points
 from tests.graphs import cycle, mycielski
-
-
-def points(n: int) -> np.ndarray:
-    return np.random.default_rng(n).normal(size=(n, 2))
 
 
 def test_a_clustering_is_mended_if_no_colouring_is_found(monkeypatch):
@@ -66,96 +62,6 @@ def test_a_conflict_is_infeasible_and_each_of_its_members_is_needed(seed):
         assert can_hold(only(instance, members[:left_out] + members[left_out + 1 :]))
 
 
-KINDS = InfeasibilityKind
-CASES = {
-    "the shortest path of must-links": (
-        Instance(points(8), 3, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 5), (5, 4)], [(6, 7), (4, 0)]),
-        KINDS.CANNOT_LINK_IN_BLOCK,
-        {"ML 0 5", "ML 4 5", "CL 0 4"},
-    ),
-    "a pair stated both ways": (
-        Instance(points(6), 3, [(0, 1), (1, 2), (3, 4)], [(0, 2), (3, 4)]),
-        KINDS.CANNOT_LINK_IN_BLOCK,
-        {"ML 0 1", "ML 1 2", "CL 0 2"},
-    ),
-    "an odd cycle through must-links": (
-        Instance(points(8), 2, [(1, 2), (5, 6)], [(0, 1), (2, 3), (3, 0), (3, 5), (6, 7)]),
-        KINDS.ODD_CYCLE,
-        {"CL 0 1", "CL 0 3", "CL 2 3", "ML 1 2"},
-    ),
-    "too many must-links, no more than needed": (
-        Instance(points(6), 3, [(0, 1), (1, 0), (1, 2), (0, 2), (3, 4), (4, 5)]),
-        KINDS.TOO_FEW_BLOCKS,
-        {"ML 0 1", "ML 1 2", "ML 3 4", "ML 4 5"},
-    ),
-    "one cluster": (
-        Instance(points(3), 1, [(0, 1)], [(0, 1), (1, 2)]),
-        KINDS.CLIQUE,
-        {"CL 0 1"},
-    ),
-    "points too many for a cluster": (
-        Instance(
-            points(6),
-            3,
-            [(0, 1), (1, 2), (4, 5)],
-            [(4, 0)],
-            cluster_constraints=[MaximumSize(2), MaximumSize(5)],
-        ),
-        KINDS.BLOCK_NOT_ALLOWED,
-        {"ML 0 1", "ML 1 2", "MAXSIZE 2"},
-    ),
-    "a point too heavy for a cluster": (
-        Instance(points(4), 3, weights=[1.0, 1.0, 4.0, 3.0], max_weight=3.5),
-        KINDS.BLOCK_NOT_ALLOWED,
-        {"MAXWEIGHT 3.5"},
-    ),
-    "clusters too large": (
-        Instance(points(10), 3, min_size=4),
-        KINDS.SIZES,
-        {"MINSIZE 4"},
-    ),
-    "clusters too small": (
-        Instance(points(10), 3, max_size=3),
-        KINDS.TOO_MUCH_FOR_K,
-        {"MAXSIZE 3"},
-    ),
-    "points too far apart": (
-        Instance([[0.0], [3.0], [7.0]], 2, cluster_constraints=[MaximumDiameter(2.5)]),
-        KINDS.ODD_CYCLE,
-        {
-            "GAMMA 2.5: 0 and 1 are 3 apart",
-            "GAMMA 2.5: 1 and 2 are 4 apart",
-            "GAMMA 2.5: 0 and 2 are 7 apart",
-        },
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_contradicts_itself_is_named(name):
-    instance, kind, members = CASES[name]
-    conflict = explain_infeasibility(instance)
-    assert (conflict.kind, conflict.heading) == (kind, kind.value)
-    assert {member.text for member in conflict.members} == members
-
-
-def test_the_text_names_arguments_and_positions():
-    conflict = explain_infeasibility(CASES["the shortest path of must-links"][0])
-    assert str(conflict).splitlines()[1:] == [
-        "  must_link[4]    ML 0 5",
-        "  must_link[5]    ML 4 5",
-        "  cannot_link[1]  CL 0 4",
-    ]
-
-
-def test_groups_that_all_cannot_link_are_named_with_their_must_links():
-    must_link = [(0, 4), (1, 5)]
-    cannot_link = [(0, 1), (4, 2), (0, 3), (5, 2), (1, 3), (2, 3), (6, 7)]
-    conflict = explain_infeasibility(Instance(points(8), 3, must_link, cannot_link))
-    assert conflict.kind is InfeasibilityKind.CLIQUE
-    assert len(conflict.members) == 8
-
-
 def test_a_graph_without_large_cliques_comes_down_to_its_core():
     groetzsch = mycielski(cycle(5))
     pairs = np.argwhere(np.triu(groetzsch))
@@ -165,16 +71,6 @@ def test_a_graph_without_large_cliques_comes_down_to_its_core():
     assert sorted(member.rows for member in conflict.members) == sorted(map(tuple, pairs.tolist()))
     assert conflict.is_minimal
     assert conflict.is_exact
-
-
-def test_sizes_that_only_a_search_refutes():
-    # A cluster of five points holds at most two of the five groups of two.
-    must_link = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
-    instance = Instance(points(10), 2, must_link, cluster_constraints=[MaximumSize(5)])
-    conflict = explain_infeasibility(instance)
-    assert conflict.kind is InfeasibilityKind.SIZES
-    assert conflict.is_minimal
-    assert len(conflict.members) == 6
 
 
 def test_when_the_time_is_over_the_set_is_told_not_to_be_minimal():
@@ -237,12 +133,6 @@ def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
     bipartite = [(i, j) for i in range(3) for j in range(3, 6)]
     with pytest.raises(BackendFailure, match="a clustering satisfies them"):
         explain_infeasibility(Instance(points(6), 3, None, bipartite))
-
-
-@pytest.mark.parametrize("time_limit", [0, -1.0, np.nan, "1", None, True])
-def test_a_time_limit_is_a_number_above_zero(time_limit):
-    with pytest.raises(ParameterError, match=r"^time_limit = .*: expected seconds > 0$"):
-        explain_infeasibility(Instance(points(3), 2), time_limit)
 
 
 def test_minimise_keeps_what_it_cannot_decide():

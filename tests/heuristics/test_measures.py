@@ -11,7 +11,6 @@ from heuristics.measures import (
     normalised_mutual_information,
     silhouette,
 )
-from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
 
 
@@ -35,24 +34,6 @@ def test_a_sample_is_drawn_from_many_points():
     assert sampled == silhouette(points, labels, sample=50, seed=1)
     assert sampled != silhouette(points, labels, sample=50, seed=2)
     assert sampled == pytest.approx(silhouette(points, labels), abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("measure", "one", "other", "message"),
-    [
-        (adjusted_rand_index, [0, 1], [0], "1 labels, but 2 true ones"),
-        (adjusted_rand_index, [0.5], [0], "truth: expected a one-dimensional array of integers"),
-        (normalised_mutual_information, [0], [[0]], "labels: expected a one-dimensional array"),
-        (normalised_mutual_information, [], [], "truth: expected"),
-        (silhouette, [[0.0], [1.0]], [0, 1, 1], "3 labels for 2 points"),
-        (silhouette, [0.0, 1.0], [0, 1], "points: an array of shape"),
-    ],
-)
-def test_what_is_no_pair_of_clusterings_is_refused(measure, one, other, message):
-    with pytest.raises(InstanceError, match=f"^{message}"):
-        measure(one, other)
-    with pytest.raises(ParameterError, match=r"^sample = 1: expected"):
-        silhouette([[0.0], [1.0]], [0, 1], sample=1)
 
 
 @given(st.integers(0, 2**32 - 1))

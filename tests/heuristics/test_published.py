@@ -19,15 +19,15 @@ from heuristics.penalised import PenalisedStep
 from heuristics.registry import method
 from heuristics.result import HeuristicStatus, Stop, Violations
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import InstanceError
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.graph import connected_components
 from tests.any_instance import any_instance, drawn_instance
 from tests.enumeration import (
+    ExactSquares,
     clustering_matrix,
     feasible_clusterings,
     random_instance,
-    sums_of_squares,
 )
 from tests.examples import examples
 from tests.graphs import cycle
@@ -227,7 +227,7 @@ def by_single_points(instance, seed):
             break
         met.append(labels)
         centres = means(instance, labels)
-    return met[1 + int(np.argmin(sums_of_squares(instance.points, np.array(met[1:]))))]
+    return min(met[1:], key=ExactSquares(instance.points).of)
 
 
 FEW = {"always": ["pairs"], "n": (6, 12), "k": (2, 3), "d": (2, 3)}
@@ -296,22 +296,6 @@ def test_by_default_it_begins_from_kmeans():
     assert np.array_equal(*[result.labels for result in results])
 
 
-@pytest.mark.parametrize(
-    ("membership", "message"),
-    [
-        ([[0.5, np.nan]], r"membership\[0, 1\] = nan"),
-        ([[0.5, 0.5], [-0.1, 1.0]], r"membership\[1, 0\] = -0.1"),
-        ([[np.inf, 0.5]], "finite"),
-        ([0.5, 0.5], "1 dimensions"),
-        ([["a", "b"]], "table"),
-        (np.ones((3, 2)), r"expected \(2, 2\): a row for each point"),
-    ],
-)
-def test_memberships_are_validated(membership, message):
-    with pytest.raises(ParameterError, match=message):
-        PostProcessing(membership=membership).run(Instance([[0.0], [1.0]], 2))
-
-
 # BCKM
 
 
@@ -350,7 +334,7 @@ def by_the_letter(instance, S, rho):
         for _ in range(100):
             S_next = literal_step(instance, distances, V, plus, minus)
             if np.abs(S_next - np.rint(S_next)).max() < 1e-6:
-                best = min(best, float(sums_of_squares(X, S_next.argmax(axis=1)[None])[0]))
+                best = min(best, float(ExactSquares(X).of(S_next.argmax(axis=1))))
             V_next = (minus * S_next > plus * (1 - S_next)).astype(float)
             minus[V_next == 0] *= 1.1
             plus[V_next == 1] *= 1.1

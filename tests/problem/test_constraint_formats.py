@@ -26,6 +26,7 @@ from sdpbb.problem.formats import (
     write_constraints,
 )
 from sdpbb.runtime.reading import ConstraintsFileFormat
+from tests.problem.test_points_formats import file
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is not there")
@@ -51,12 +52,6 @@ def constraints_of(links: dict[tuple[int, int], bool]) -> Constraints:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("constraints")
-
-
-def file(folder: Path, content: str | bytes, name: str = "constraints.txt") -> Path:
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 pairs = st.lists(pair, max_size=5).map(array_of)
@@ -110,7 +105,8 @@ def test_a_matrix_holds_the_pairs_that_its_entries_say(folder, data, n):
     entry = st.sampled_from([0, 1, -1])
     matrix = np.array([[data.draw(entry) for _ in range(n)] for _ in range(n)]).reshape(n, n)
     np.fill_diagonal(matrix, 1)
-    path = file(folder, "".join(" ".join(map(str, row)) + "\n" for row in matrix.tolist()))
+    text = "".join(" ".join(map(str, row)) + "\n" for row in matrix.tolist())
+    path = file(folder, text, "constraints.txt")
     if ((matrix * matrix.T) == -1).any():
         with pytest.raises(InstanceError, match=r"expected a symmetric matrix$"):
             read_constraints(path, n, "matrix")

@@ -1,63 +1,24 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Contraction, Instance, MaximumSize, contract
 from sdpbb.problem.contraction import equal_points, join_equal_points
 from sdpbb.search.result import SolutionStatus
+from tests.any_instance import any_instance
+from tests.enumeration import Truth
 from tests.examples import examples
 
 HERE = np.array([[0.0, 1.0], [2.0, -0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
 
 
-def crowded(seed, n=9):
-    """Few places for n points, and some constraints that need not be consistent."""
-    rng = np.random.default_rng(seed)
-    points = rng.integers(0, rng.integers(2, 5), size=(n, rng.integers(1, 3))).astype(float)
-    pairs = rng.permutation(n)[:8].reshape(-1, 2)
-    must, cannot = rng.integers(0, 3, size=2)
-    k = int(rng.integers(1, 5))
-    return Instance(points, k, pairs[:must], pairs[must : must + cannot])
-
-
-@given(st.integers(0, 2**32 - 1))
+@given(any_instance(always=["equal points"]))
 @examples(150)
-def test_joined_are_all_that_may_be(seed):
-    instance = crowded(seed)
-    points, k, n = instance.points, instance.k, instance.n_points
-    group = np.arange(n)
-    for i, j in instance.must_link:
-        group[group == group[j]] = group[i]
-    linked = np.unique(group[instance.cannot_link])
-    alone = [
-        i
-        for i in range(n)
-        if group[i] not in linked and (points[group == group[i]] == points[i]).all()
-    ]
-    others = {int(group[i]) for i in range(n) if group[i] not in linked} - {
-        int(group[i]) for i in alone
-    }
-    n_left = len(np.unique(points[alone], axis=0)) + len(others) if alone else len(others)
-    pairs = equal_points(instance)
-    for i, j in pairs:
-        assert i in alone
-        assert j in alone
-        assert (points[i] == points[j]).all()
-    if k > 1 and n_left >= k:
-        block_of = contract(Instance(points, 1, join_equal_points(instance).must_link)).block_of
-        assert block_of.max() == 0  # k = 1: all
-        joined = np.arange(n)
-        for i, j in np.concatenate([instance.must_link, pairs]):
-            joined[joined == joined[j]] = joined[i]
-        for i in alone:
-            for j in alone:
-                same = bool((points[i] == points[j]).all())
-                assert (joined[i] == joined[j]) == (same or group[i] == group[j])
-    else:
-        assert not len(pairs)
+def test_joining_equal_points_keeps_the_optimum(instance):
+    costs = [Truth(each).exact_costs for each in (instance, join_equal_points(instance))]
+    assert min(costs[0], default=None) == min(costs[1], default=None)
 
 
 def test_signs_of_zero_do_not_matter():

@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Instance, Partition, SoftPairs
 from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.graph import distinct_edges
 
@@ -12,17 +12,21 @@ SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [3.0, 1.0]])
 
 
 def test_arrays_are_read_only_copies():
-    points = SQUARE.copy()
-    instance = Instance(points, 2, must_link=[(1, 0)])
-    points[0] = 9.0
+    given = SQUARE.copy(), np.array([[1, 0]]), np.array([0.5])
+    points, pairs, weights = given
+    soft = SoftPairs(pairs, weights)
+    instance = Instance(points, 2, pairs, soft_must_link=soft, soft_cannot_link=soft)
+    for array in given:
+        array[0] = 3
     assert instance.points[0, 0] == 0.0
+    arrays = [instance.points, instance.must_link, Partition(np.array([0, 1])).labels]
+    for own in (instance.soft_must_link, instance.soft_cannot_link):
+        assert (own.pairs.tolist(), own.weights.tolist()) == ([[0, 1]], [0.5])
+        arrays += [own.pairs, own.weights]
     assert instance.must_link.tolist() == [[0, 1]]
-    with pytest.raises(ValueError, match="read-only"):
-        instance.points[0, 0] = 1.0
-    with pytest.raises(ValueError, match="read-only"):
-        instance.must_link[0, 0] = 1
-    with pytest.raises(ValueError, match="read-only"):
-        Partition(np.array([0, 1])).labels[0] = 1
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
 
 
 @pytest.mark.parametrize(

@@ -69,23 +69,6 @@ def test_conflicts_name_the_classes():
     assert sorted(places) == ["known_classes: a", "known_classes: a, b", "must_link[0]"]
 
 
-def test_every_question_takes_them():
-    given_ = {"known_classes": CLASSES}
-    result = sdpbb.solve(POINTS, 3, **given_)
-    assert result.labels[0] == result.labels[3] != result.labels[2]
-    report = sdpbb.optimality_gap(POINTS, [0, 0, 1, 1, 2], **given_)
-    assert {violation.place for violation in report.violations} == {"known_classes: a"}
-    prices = sdpbb.constraint_prices(POINTS, k=3, **given_).prices
-    assert {price.statement.place for price in prices} == {
-        "known_classes: a",
-        "known_classes: a, b",
-    }
-    heuristic = sdpbb.heuristic(POINTS, 3, "best-of", **given_)
-    assert heuristic.sum_of_squares == pytest.approx(result.objective)
-    entries = sdpbb.sweep(POINTS, [1, 3], **given_).entries
-    assert [entry.result.status.value for entry in entries] == ["infeasible", "optimal"]
-
-
 WRONG = ["a", "a", "b", "b", "a"]  # the last row is a b
 
 

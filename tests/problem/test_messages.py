@@ -17,6 +17,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +28,10 @@ import polars
 import pytest
 
 import sdpbb
+from heuristics import measures
 from sdpbb import constraint_sets as sets
-from sdpbb import problem
+from sdpbb import plots, problem
+from sdpbb.app.estimator import ExactConstrainedKMeans
 from sdpbb.checker import command as checker
 from sdpbb.checker.kernel.stated import StatedInstance
 from sdpbb.constraint_sets import Drawing
@@ -38,7 +41,9 @@ from sdpbb.problem.files.constraints import PAIRS as PAIR_KINDS
 from sdpbb.problem.origin import Scaling
 from sdpbb.problem.partition import objection, violations
 from sdpbb.problem.rules import LIMITS
-from sdpbb.problem.statements import place_of_pair, stated_one_by_one
+from sdpbb.problem.statements import Catalogue, place_of_pair, stated_one_by_one
+from sdpbb.questions.batch.manifest import read_manifest
+from sdpbb.questions.gap import label_numbers
 
 TABLES = [Path(__file__).with_name(name) for name in ("messages.txt", "readings.txt")]
 FOLDER = object()
@@ -147,10 +152,14 @@ def framed(columns: dict[str, list[Any]], k: int = 2, **stated: Any) -> problem.
     return found[0]
 
 
-def places(stated: Any, data: Any = LINE4, **options: Any) -> list[str]:
+def of_four(stated: str, data: Any = LINE4, **options: Any) -> problem.Instance:
+    """Of four points, with a file of constraints."""
+    return problem.Instance.from_points(data, 2, file(stated), **options)
+
+
+def places(stated: str, **options: Any) -> list[str]:
     """The pairs of an instance, and the places that state them."""
-    instance = problem.Instance.from_points(data, 2, file(stated), **options)
-    found = []
+    instance, found = of_four(stated, **options), []
     for argument in PAIR_KINDS.values():
         value = getattr(instance, argument)
         pairs = getattr(value, "pairs", value).tolist()
@@ -165,6 +174,25 @@ def places(stated: Any, data: Any = LINE4, **options: Any) -> list[str]:
             found.append(" ".join([argument, rows, place, *words]))
     origin = instance.origin
     return [*found, *(f"{each.argument} :{each.line}" for each in origin.on_clusters)]
+
+
+def line(n: int) -> np.ndarray:
+    return np.arange(float(n))[:, None]
+
+
+def statements(instance: problem.Instance) -> list[str]:
+    """The constraints of an instance one by one, as messages name them."""
+    catalogue, found = Catalogue(instance), []
+    for number in range(len(catalogue)):
+        stated = " stated" if number in catalogue.stated_pairs else ""
+        implied = " and implied" if number in catalogue.stated_and_implied else ""
+        found.append(f"{catalogue.statement(number)}{stated}{implied}")
+    return found
+
+
+def explained(*stated: Any, **more: Any) -> list[str]:
+    """What contradicts itself: the kind, and the constraints."""
+    return str(sdpbb.explain_infeasibility(instance(*stated, **more))).splitlines()
 
 
 def all_rows_but(n: int, missing: int) -> str:
@@ -187,6 +215,29 @@ def frame(columns: dict[str, list[Any]], k: int = 1, **options: Any) -> None:
         with pytest.raises(type(raised.value), match=f"^{re.escape(str(raised.value))}$"):
             problem.Instance.from_points(polars.DataFrame(columns), k, **options)
     raise raised.value
+
+
+def fitted(X: Any = LINE4, **given: Any) -> list[int]:
+    """Labels of the estimator; given : its parameters, and arguments of `fit`"""
+    names = ExactConstrainedKMeans().get_params().keys() & given.keys()
+    parameters = {"n_clusters": 2} | {name: given.pop(name) for name in names}
+    return list(map(int, ExactConstrainedKMeans(**parameters).fit(X, **given).labels_))
+
+
+def jobs(manifest: str) -> list[str]:
+    """The names of the jobs of a manifest beside a few files."""
+    for name in ("iris.txt", "wine.txt", "sets/iris/a.txt", "sets/iris/b.txt", "sets/wine/a.txt"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    return [job.name for job in read_manifest(file(manifest, "m.toml"))]
+
+
+def labels_beside(data: bytes, **options: Any) -> bytes:
+    """A file of labels of three rows, which is read as the same labels."""
+    origin = points(data, "data.csv", index_column="name", **options).origin
+    content = formats.labels_file(np.array([0, 0, 1]), origin)
+    assert labels(content, "out.csv", 3, origin=origin, **options).tolist() == [0, 0, 1]
+    return content
 
 
 def solve(points: Any, k: int = 2, **stated: Any) -> Any:
@@ -298,10 +349,12 @@ INCOMES = "name,income,age,class,w\n" + "".join(
 OF_INCOMES = {"index_column": "name", "weight_column": "w", "drop": ["class"]}
 UMLAUTS = problem.Origin(row_names=("Müller", "Søren", "Anna"))
 RNG = np.random.default_rng(0)
-NAMES = (
-    vars(problem) | globals() | {"gzip": gzip, "Drawing": Drawing, "Scaling": Scaling, "sets": sets}
-)
-NAMES["Constraints"] = formats.Constraints
+WEIGHED = {"points": LINE4, "k": 3, "weights": [0.7, 1.1, 1.3, 1.2]}
+ANN = {"x": [0.0, 0.1, 5.0, 5.1], "id": ["ann", "bob", "cyn", "dan"]}
+CALLED = (formats.Constraints, Drawing, Scaling, label_numbers, replace)
+NAMES = vars(problem) | globals()
+NAMES |= {"gzip": gzip, "measures": measures, "plots": plots, "sets": sets}
+NAMES |= {each.__name__: each for each in CALLED}
 
 
 def shown(value: Any) -> str:
@@ -348,7 +401,7 @@ def answer(case: Case, folder: Path) -> str:
         warnings.simplefilter("always", UserWarning)
         try:
             value = shown(eval(case.call, NAMES))
-        except (SdpbbError, checker.Unreadable) as error:
+        except (SdpbbError, checker.Unreadable, TypeError) as error:
             said = f"{type(error).__name__}: {error}"
         else:
             notes = [f"{each.category.__name__}: {each.message}" for each in caught]

@@ -29,7 +29,7 @@ from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.result import SolutionStatus, Termination
 from sdpbb.search.tree import Tree
 from tests.any_instance import any_instance
-from tests.enumeration import clusterings, optimum, sums_of_squares
+from tests.enumeration import ExactSquares, clusterings, optimum
 from tests.examples import examples
 from tests.search.test_evaluate import context_of
 from tests.trees import CHOICE, go_over_at_once
@@ -275,4 +275,4 @@ def test_blocks_with_equal_means_are_not_all_the_same():
         result = solve(instance, COLGEN)
     assert result.status is SolutionStatus.OPTIMAL
     assert result.partition.is_feasible(instance)
-    assert sums_of_squares(instance.points, result.partition.labels[None])[0] == 0.0
+    assert ExactSquares(instance.points).of(result.partition.labels) == 0

@@ -87,25 +87,6 @@ def test_limits_that_say_nothing_are_none():
 
 
 @pytest.mark.parametrize(
-    ("limits", "text"),
-    [
-        ({"max_weight": 2.5}, "weight at most 2.5 each"),
-        ({"max_weight": 0.5}, "weight at most 0.5 each"),
-        ({"max_weight": 2.0}, "weight at most 2 each"),
-        ({"min_weight": 1.2, "max_weight": 1.9}, "weight 1.2 to 1.9 each"),
-        ({"min_weight": 1.2}, "weight at least 1.2 each"),
-        ({"min_weight": 0.7}, None),  # all clusters weigh that
-        ({"max_size": 1}, "at most 1 point each"),
-        ({"min_size": 1, "max_weight": 2.0}, "at least 1 point each, weight at most 2 each"),
-    ],
-)
-def test_texts_say_what_is_stated(limits, text):
-    """What the others leave of all points, or of all weight, is a limit as well, but not stated."""
-    instance = Instance(np.arange(4.0)[:, None], 3, weights=[0.7, 1.1, 1.3, 1.2], **limits)
-    assert ", ".join(instance.stated_limits) == (text or "")
-
-
-@pytest.mark.parametrize(
     "limits", [{"max_weight": 1.5e7}, {"min_weight": 10}, {"min_weight": 2e3, "max_weight": 1.6e7}]
 )
 def test_memory_of_a_greedy_packing_is_that_of_the_points(limits):
