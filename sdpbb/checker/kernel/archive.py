@@ -1,8 +1,8 @@
 """Archive of a certificate: arrays by name in one file, as `numpy.savez_compressed` writes them.
 
-`numpy.load(file, allow_pickle=False)` reads it, too. This reader trusts nothing in a file: it
-reads an array only if NumPy could have written its header, its type and shape are expected, and
-the member of the archive has exactly the length that follows.
+`numpy.load(file, allow_pickle=False)` reads it, too. This reader trusts nothing in a file. It reads
+an array only if its type and shape are expected, and its member of the archive is as long as these
+say.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ def sum_of_smallest(M: NDArray[np.float64], k: int) -> float:
     LAPACK finds v, the eigenvectors, and L, the eigenvalues less theta, the k-th smallest one. The
     bound is right for any of these numbers; for exact ones it is the sum itself. E is computed with
     the sum over i in chunks of s = sqrt(m) terms. Each entry is off by at most
-    gamma_(s + m / s + 3) times the entry of |M| + |theta| I + sum of |L_i| |v_i| |v_i|', whose
-    Frobenius norm is at most ||M||_F + |theta| sqrt(m) + sum of |L_i| |v_i|^2.
+    gamma_(s + m / s + 3) times the same entry of |M| + |theta| I + sum of |L_i| |v_i| |v_i|'. The
+    Frobenius norm of this matrix is at most ||M||_F + |theta| sqrt(m) + sum of |L_i| |v_i|^2.
 
     Raises `Rejected` if M is not finite, or LAPACK finds no eigenvalues.
     """

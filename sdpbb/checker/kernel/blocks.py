@@ -162,12 +162,13 @@ class Blocks:
         A block is free if it has no cannot-links, its points are equal, and none is `named` by soft
         pairs. The pairs are in free blocks, and k free blocks or more remain.
 
-        The least cost stays the same. For let two free blocks of equal points, of v and w points,
-        be in clusters A and B of a cheapest clustering, at distances d_A >= d_B from the means.
-        Then d_A = 0: else the block of v points would save by moving to B, as
-        N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So it moves to B at no cost. If that
-        leaves A empty, one of the other k - 1 clusters has two of the k free blocks, and one of
-        these moves to A, which never costs more.
+        The least cost stays the same. To see this, take two free blocks with the same points in
+        clusters A and B of a cheapest clustering. Let d_A >= d_B be the distances of the points
+        from the means, N_A and N_B the points of the clusters, and v those of the block in A. Then
+        d_A = 0. Otherwise this block would save by moving to B, as
+        N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So it moves to B at no cost. If A is
+        empty then, one of the other k - 1 clusters has two of the k free blocks. One of these moves
+        to A, which never costs more.
 
         Raises
         ------

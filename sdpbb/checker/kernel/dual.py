@@ -214,7 +214,7 @@ def _free_terms(
     S is given without them.
 
     With u = sqrt(e / n) and M = D^-1/2 S D^-1/2, e a' + a e' adds u b' + b u' to M, where
-    b = sqrt(n) D^-1/2 a, and b = -M u + (u'M u + value) u / 2 makes u an eigenvector of that value.
+    b = sqrt(n) D^-1/2 a. b = -M u + (u'M u + value) u / 2 makes u an eigenvector of that value.
     The value is minus the Frobenius norm, which is below all other eigenvalues. Each component is
     treated by itself, with its own n.
     """

@@ -216,8 +216,8 @@ class ProofTree:
     ) -> None:
         """Raise `Rejected` unless the reason proves that the blocks have no clustering.
 
-        Reasons are a plain contradiction, k + 1 blocks cannot-linked to each other, prices whose
-        bound is positive if all points are in one place, or a search.
+        A reason is a plain contradiction, k + 1 blocks cannot-linked to each other, prices
+        (`pricing.Lagrangian.proves_infeasible`) or a search.
         """
         if reason == "conflict":
             fields(rest)

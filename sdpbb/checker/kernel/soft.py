@@ -1,7 +1,7 @@
 """Soft pairs: pairs of points that a clustering may violate at a price, which is part of its cost.
 
-Over the blocks of a node each clustering pays, for blocks i and j with the weights c of soft
-cannot-links and b of soft must-links between them, and x = 1 where they share a cluster, else 0,
+Let c and b be the weights of soft cannot-links and soft must-links between blocks i and j of a
+node. Let x = 1 if the blocks share a cluster, and 0 otherwise. A clustering pays
 
     c x + b (1 - x) = min(c, b) + (c - b)+ x + (b - c)+ (1 - x),
 

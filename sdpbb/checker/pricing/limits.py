@@ -24,9 +24,9 @@ ones,
 
 as a pair of open blocks counts half for each of the two, and not at all if W > 0.
 
-*Sizes.* If X has t points or more, then for any u >= 0 its value is at least its value with profits
-that are higher by u for each point of an open block, plus u (t - points of S). The same holds for
-units of weight, and for both at once.
+*Sizes.* Let X have t points or more. For any u >= 0, raise the profits by u for each point of an
+open block. The value of X is at least its value with these profits, plus u (t - points of S). The
+same holds for units of weight, and for both at once.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class WholeSets:
             kept &= least <= most
         return kept
 
-    def worths(self, profits: Reals, chosen: Marks, still: Marks) -> tuple[Reals, Reals]:
+    def open_profits(self, profits: Reals, chosen: Marks, still: Marks) -> tuple[Reals, Reals]:
         """Return upper bounds on profits less prices (s, c), and sums of W over S (s,)."""
         of_chosen = chosen @ self.tied
         linked = still @ np.maximum(-self.tied, 0.0)

@@ -189,7 +189,7 @@ class _PlaceSearch:
         If the blocks have a sum of v well above the target at the best place itself, but cannot be
         together, halving the box does not help.
         """
-        own, profits, paid, _ = worth_at(scope, boxes, bounds.place)
+        own, profits, paid, _ = values_at(scope, boxes, bounds.place)
         values = own - (scope.profits - profits)
         here = np.where(boxes.open, np.maximum(values, 0.0), 0.0)
         there = np.where(boxes.chosen, own, 0.0).sum(axis=1)
@@ -259,7 +259,7 @@ def bound_boxes(scope: Scope, boxes: Nodes) -> PlaceBounds:
     profits, paid = np.broadcast_to(a, boxes.open.shape), np.zeros(len(boxes.open))
     further = paid
     if n_rules:
-        _, profits, paid, further = worth_at(scope, boxes, middle)
+        _, profits, paid, further = values_at(scope, boxes, middle)
     near, far = _squares(scope, boxes)
     room = SLACK * (1.0 + n_rules) * (np.abs(a) + np.maximum(profits - a, 0.0))
     high = np.where(boxes.open, profits + room - e * near, 0.0)
@@ -295,7 +295,7 @@ def rounding_error(scope: Scope) -> float:
     return gamma(4.0 * (len(scope.blocks) + count_terms(scope.rules)) + 100.0)
 
 
-def worth_at(scope: Scope, boxes: Nodes, place: Reals) -> tuple[Reals, Reals, Reals, Reals]:
+def values_at(scope: Scope, boxes: Nodes, place: Reals) -> tuple[Reals, Reals, Reals, Reals]:
     """Return v of the blocks of boxes at a place of each, and what limits and sizes change.
 
     They are v_i(y) (s, c), but for rounding; profits (s, c) instead of a; the sum of u R, or minus

@@ -28,9 +28,9 @@ Limits make the a_j of open blocks less and subtract the sum of u R (`limits`). 
 whole, soft pairs and sizes change them, too.
 
 Rounding. With u = 2^-53 and s chosen and open blocks, W v is off by at most (4 s + d + 20) u of
-itself, M_j and v by less. The rest of a value is off by (2 s + 30) u times the sum of |a| + slack
-over these blocks, as no term is larger than that of its block, and of the sum of u R. If sets count
-as a whole, the factor is twice that, and the sum has the prices of soft pairs and all terms of
+itself, M_j and v by less. The rest of a value is off by (2 s + 30) u times a sum: |a| + slack of
+these blocks, as no term is larger than that of its block, and u R of the limits. If sets count as a
+whole, the factor is twice that. The sum then includes the prices of soft pairs and all terms of
 sizes. Distances are rounded outwards, and so are l and u.
 """
 
@@ -232,7 +232,7 @@ def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
     whole_sets, none = scope.whole_sets, np.zeros(len(nodes.open))
     profits, paid, tied, further = np.broadcast_to(a, nodes.open.shape), none, none, none
     if whole_sets is not None:
-        profits, tied = whole_sets.worths(a, nodes.chosen, nodes.open)
+        profits, tied = whole_sets.open_profits(a, nodes.chosen, nodes.open)
     if scope.rules:
         middle = np.where(nodes.open, e * np.square(0.5 * (nodes.low + nodes.high)) - profits, 0.0)
         before = profits

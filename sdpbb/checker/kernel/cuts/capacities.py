@@ -6,16 +6,16 @@ its blocks, and sum of q_j Z_ij = q(C) Z_ii. If every cluster measures a to b,
     b Z_ii - sum of q_j Z_ij >= 0,    sum of q_j Z_ij - a Z_ii >= 0.
 
 *Capacity cuts.* Clusters of limited sizes have to split a set of points that they cannot fill.
-Let q(C) be the measure of a cluster C, a whole number: its points, or its units of weight. For a
-set T with the part q_i of each block i, 0 <= q_i <= what block i measures, let t be the sum of the
-q_i, f(t) the least split of such sets (below), and r > 0 at most the weight of every block over
-its measure. Then
+Let q(C) be the measure of a cluster C, a whole number: its points, or its units of weight. Let
+r > 0 be at most the weight of every block over its measure. A set T holds a part q_i of each block
+i, at least 0 and at most the measure of the block. With t the sum of the q_i, and f(t) the least
+split of such sets (below),
 
     - r sum of q_i q_j Z_ij over all i and j >= f(t) - t.
 
-With x_C the part of T in the cluster C, the sum is that of r x_C^2 / |C| over the clusters, and
-|C| >= r q(C). So it is at most the sum of x_C^2 / q(C) = x_C - x_C (q(C) - x_C) / q(C), which is
-t less a split of T.
+With x_C the part of T in the cluster C, r sum of q_i q_j Z_ij is the sum of r x_C^2 / |C| over the
+clusters. As |C| >= r q(C), a summand is at most x_C^2 / q(C) = x_C - x_C (q(C) - x_C) / q(C). These
+add up to t less a split of T.
 
 This is the rounded capacity inequality of vehicle routing for clustering matrices. If points weigh
 1, then Z 1 = 1, and the left-hand side plus t is the sum of Z_ij over i in T, j outside.
@@ -227,7 +227,7 @@ class SetCliques(Sets):
                 yield Terms(cut, leaves[leaf], blocks[entry], values)
 
         products = int((lengths * (lengths + np.diff(start))).sum())
-        # A term is rounded three times at most: that of a pair of leaves, w (p - g) t.
+        # A term is rounded at most three times: w (p - g) t of a pair of leaves.
         return Inequalities(-filled, terms(), roundings=3.0, n_products=products)
 
 

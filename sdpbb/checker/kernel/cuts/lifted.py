@@ -5,8 +5,9 @@ over all blocks s
 
     x_pq = sum of e_s z_pqs,     z_pqs = 1 / |C| if p, q and s are in one cluster C, else 0,
 
-and z_pqs is at most Z_pq, Z_ps and Z_qs, at least 0, and at least Z_ca + Z_cb - Z_cc, with c any
-of the three and a, b the other two (equal if a and b are in the cluster of c, and else 0 or -Z_cc).
+Upper bounds on z_pqs are Z_pq, Z_ps and Z_qs. Lower bounds are 0 and Z_ca + Z_cb - Z_cc, with c
+any of the three blocks and a, b the other two: it is z_pqs if a and b are in the cluster of c, and
+0 or -Z_cc if not.
 
 *Pentagons.* For any five blocks v_0 .. v_4 in a circle, blocks that are the same included,
 
