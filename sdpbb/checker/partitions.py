@@ -100,7 +100,7 @@ class Enumerated(Evidence):
             raise Rejected(
                 f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}"
             )
-        steps, most = effort.steps(MAX_CLUSTER_NODES), effort.of(MAX_CLUSTERS)
+        steps, most = effort.steps(MAX_CLUSTER_NODES), effort.steps(MAX_CLUSTERS).most
         proven = proven_least(contracted, blocks, prices, least, steps)
         value = sum_up([below, *(-prices).tolist(), *[-proven] * (blocks.k - 1)])
         steps = effort.steps(MAX_CLUSTER_NODES)

@@ -104,10 +104,10 @@ class Certificate:
 
     Attributes
     ----------
-    digests : of the instance, by their names, as `StatedInstance` has them
-    cost : of the labels, where status is "optimal" or "feasible"
-    lower_bound : on the cost of every clustering; None where status is "infeasible"
-    log : of the proof, a line for the claim and for each step
+    digests : of the instance, by name, as in `StatedInstance.digests`
+    cost : of the labels if status is "optimal" or "feasible", else None
+    lower_bound : on the cost of every clustering; None if status is "infeasible"
+    log : lines of the claim and the steps
     """
 
     n: int

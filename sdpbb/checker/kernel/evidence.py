@@ -22,8 +22,8 @@ An exception that it raises ends the search.
 """
 
 
-def go_on() -> None:
-    """Let a search continue: no time limit, no interrupt."""
+def no_limit() -> None:
+    """Do nothing: no limit on time, no interrupt."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Steps:
     """
 
     most: int
-    at_step: AtStep = go_on
+    at_step: AtStep = no_limit
     taken: int = 0
 
     def take(self, number: int = 1) -> bool:
@@ -54,15 +54,11 @@ class Effort:
     """
 
     share: float = 1.0
-    at_step: AtStep = go_on
-
-    def of(self, limit: int) -> int:
-        """Return the share of a limit."""
-        return int(self.share * limit)
+    at_step: AtStep = no_limit
 
     def steps(self, limit: int) -> Steps:
         """Return the steps of a search with the share of a limit."""
-        return Steps(self.of(limit), self.at_step)
+        return Steps(int(self.share * limit), self.at_step)
 
 
 FULL = Effort()
