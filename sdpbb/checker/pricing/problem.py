@@ -122,7 +122,7 @@ class CheckedPricing:
             error = gamma(4.0 * (most + count_terms(rules)) + d + 100.0)
         else:
             error = gamma(8.0 * (m + count_terms(rules)) + d + 200.0)
-            # The mean of a set is among its blocks.
+            # The mean of a set is in the convex hull of its blocks.
             span = np.sqrt(squares.max(axis=1)) * (1.0 + error)
         return cls(
             kept,
