@@ -27,7 +27,7 @@ from .archive import NUMBERS, Archive
 from .blocks import Blocks
 from .certificate import Certificate, fields, items, number, shown, whole, word
 from .dual import Semidefinite
-from .evidence import Evidence, Scatter
+from .evidence import Evidence
 from .judge import Judge
 from .rejection import Rejected, at
 from .rules import measures
@@ -35,9 +35,13 @@ from .rules import measures
 # A stated bound may be below the proven one by this part of it, as other arithmetic wrote it.
 STATED_WITHIN = 1e-9
 
-_KINDS: dict[str, type[Evidence]] = {kind.WORD: kind for kind in (Scatter, Semidefinite)}
-# Kinds in modules outside of the kernel, which are loaded if a proof needs them.
-_MODULES = {"prices": ("..pricing", "Lagrangian"), "clusters": ("..partitions", "Enumerated")}
+# Kinds of evidence by their words. Modules outside of the kernel are loaded if a proof needs them.
+_KINDS = {
+    "scatter": (".evidence", "Scatter"),
+    "dual": (".dual", "Semidefinite"),
+    "prices": ("..pricing", "Lagrangian"),
+    "clusters": ("..partitions", "Enumerated"),
+}
 REASONS = {
     "conflict": "conflicts",
     "clique": "cliques of cannot-links",
@@ -275,12 +279,9 @@ class ProofTree:
 def _evidence(values: Any, arrays: Archive, blocks: Blocks) -> Evidence:
     """Return the evidence that a list and the arrays of a step state."""
     kind, *rest = items(values, "evidence") or [None]
-    name = word(kind, "evidence", *_KINDS, *_MODULES)
-    if name in _KINDS:
-        return _KINDS[name].read(rest, arrays.take, blocks.m)
-    module, class_name = _MODULES[name]
-    further: type[Evidence] = getattr(importlib.import_module(module, __package__), class_name)
-    return further.read(rest, arrays.take, blocks.m)
+    module, name = _KINDS[word(kind, "evidence", *_KINDS)]
+    form: type[Evidence] = getattr(importlib.import_module(module, __package__), name)
+    return form.read(rest, arrays.take, blocks.m)
 
 
 def _require_apart(
