@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def _package() -> str:
-    """Return the name of the package that this file belongs to, and load that.
+    """Load the package of this file, and return its name.
 
-    A folder that was started by its path stands on the search path itself; its modules are those of
-    a package of its name.
+    Python puts a folder that is started by its path on the search path. Here the folder is made a
+    package instead, with its own name.
     """
     if __package__:
         return __package__
@@ -24,8 +24,8 @@ def _package() -> str:
     return folder.name
 
 
-# Two BLAS threads have been seen to slow small eigenvalue problems down by factors; which library
-# NumPy comes with, it does not say before it is loaded.
+# Two BLAS threads have slowed small eigenvalue problems down by factors. NumPy names its BLAS only
+# after it is loaded.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Command line of the checker as a program of its own, which needs Python and NumPy only.
+"""Command line of the checker as a program, with its own readers of points and constraints.
 
-It reads files of points and of constraints by itself.
+It needs Python and NumPy, and python-flint for `--exact`.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ Number = TypeVar("Number", int, float)
 
 
 class Unreadable(Exception):
-    """A file is not as it should be; one line says which, where and why."""
+    """A file is not as expected; one line says which file, where and why."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check a certificate and tell the verdict; return the exit status."""
+    """Check a certificate and print the verdict; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         with _opened(options.certificate) as file:
@@ -136,7 +136,7 @@ def _gap(text: str) -> float:
 
 
 def _checked(number: Number, least: float, most: float) -> Number:
-    """Return a number within limits; `ValueError` for others, and for what is no number."""
+    """Return a number; `ValueError` unless it is within the limits, also for nan."""
     if not least <= number <= most:
         raise ValueError
     return number
@@ -153,11 +153,9 @@ def _opened(path: str) -> BufferedReader:
 def read_points(path: str) -> NDArray[np.float64]:
     """Read the points (n, d) of a file.
 
-    It is what numpy.save writes, if its name ends in .npy; otherwise a point per line, its numbers
-    separated by commas or blanks, text after # being a comment.
-
-    The first line may be a heading, without any number, or `n d` or `n d k`, where n lines of d
-    numbers follow.
+    A file whose name ends in .npy is an array of numpy.save. Others have a point per line, its
+    numbers separated by commas or blanks; text after # is a comment. The first line may be a
+    heading without numbers, or `n d` or `n d k` before n lines of d numbers.
 
     Raises
     ------
@@ -171,12 +169,12 @@ def read_points(path: str) -> NDArray[np.float64]:
 
 
 def read_weights(path: str) -> NDArray[np.float64]:
-    """Read the weights (n,) of points from a file, one on each line or what numpy.save writes.
+    """Read the weights (n,) of points from a file: one on each line, or an array of numpy.save.
 
     Raises
     ------
     Unreadable
-        If these are no positive numbers, from 1e-100 to 1e100.
+        If these are not positive numbers from 1e-100 to 1e100.
     """
     weights = _table(path)
     weights = weights.reshape(-1) if weights.ndim == 2 and weights.shape[1] == 1 else weights
@@ -188,16 +186,16 @@ def read_weights(path: str) -> NDArray[np.float64]:
 def with_constraints(stated: StatedInstance, path: str) -> StatedInstance:
     """Return an instance with the constraints of a file of lines on its points, numbered from 0.
 
-    Lines are `ML i j` and `CL i j`, or `i j 1` and `i j -1`; `SML i j w` and `SCL i j w`,
-    soft pairs, whose weight w is 1 if it is left out, and inf for a hard one; and on clusters
-    (docs/how-to/cluster-constraints.md): `GAMMA x`, `DELTA x`, `MAXSIZE l`, `OVERLAP l i ...`,
-    `DIFFERENCE l i ...`, `SOFTCL l i j ...`, `MINSIZE n`, `SIZES n n-n ...`, `MINWEIGHT w`,
-    `MAXWEIGHT w`. Text after # is a comment.
+    Lines of pairs are `ML i j` and `CL i j`, or `i j 1` and `i j -1`. Lines of soft pairs are
+    `SML i j w` and `SCL i j w`; w is 1 if it is missing, and inf makes the pair hard. Lines on
+    clusters (docs/how-to/cluster-constraints.md) are `GAMMA x`, `DELTA x`, `MAXSIZE l`,
+    `OVERLAP l i ...`, `DIFFERENCE l i ...`, `SOFTCL l i j ...`, `MINSIZE n`, `SIZES n n-n ...`,
+    `MINWEIGHT w` and `MAXWEIGHT w`. Text after # is a comment.
 
     Raises
     ------
     Unreadable
-        Naming the line that is none of these.
+        With the first line that is not one of these.
     """
     found: dict[str, list[Any]] = defaultdict(list)
     for number, line in _lines(path):
@@ -227,9 +225,9 @@ def with_constraints(stated: StatedInstance, path: str) -> StatedInstance:
 
 
 def _constraint(fields: list[str], stated: StatedInstance) -> tuple[str, Any]:
-    """Return what the fields of a line say; `ValueError` if they say nothing.
+    """Return the kind and the value of a line; `ValueError` if it is not a constraint.
 
-    Pairs (p, 2) with the word of their kind; a soft pair with its weight; a rule with "rule".
+    The value is pairs (p, 2), a soft pair with its weight, or a rule (kind "rule").
     """
     n, none = stated.n, pairs_of()
     match fields:
@@ -263,7 +261,7 @@ def _constraint(fields: list[str], stated: StatedInstance) -> tuple[str, Any]:
         case ["SOFTCL", most, _, *_]:
             pairs = np.unique(np.sort(_pairs(fields[2:], n), axis=1), axis=0)
             return "rule", _limit(most, np.zeros(n, np.int64), pairs)
-        case [i, j, ("1" | "-1") as sign]:  # last, as lines with a keyword may end so, too
+        case [i, j, ("1" | "-1") as sign]:  # last, as a line with a keyword may end in 1, too
             return "ML" if sign == "1" else "CL", _pairs([i, j], n)
     raise ValueError
 
@@ -287,7 +285,7 @@ def _pairs(fields: Sequence[str], n: int) -> Pairs:
 
 
 def _whole(text: str) -> int:
-    """Return a whole number: Python makes none of thousands of digits."""
+    """Return a whole number of at most 18 digits; `ValueError` for others."""
     if not text.isdecimal() or len(text) > _MAX_DIGITS:
         raise ValueError
     return int(text)
@@ -296,7 +294,7 @@ def _whole(text: str) -> int:
 def _pairs_at(points: NDArray[np.float64], distance: float, near: bool) -> Pairs:
     """Return the pairs of points (n, d) that are nearer than a distance, or farther.
 
-    Distances are computed from differences: the pairs are the same for whoever computes them so.
+    The engine rounds distances in the same way, and finds the same pairs.
     """
     found = [pairs_of()]
     for i in range(len(points) - 1):
@@ -333,7 +331,7 @@ def _rows(path: str) -> NDArray[np.float64]:
             if rows or any(map(_is_number, fields)):
                 raise Unreadable(f"{path}:{number}: {line[:60]!r}; expected numbers only") from None
     if len(rows) > 1 and len(rows[0]) in (2, 3) and rows[0][:2] == [len(rows) - 1, len(rows[1])]:
-        del rows[0]  # how many points there are, how long, and k
+        del rows[0]  # n d, or n d k
     if any(len(row) != len(rows[0]) for row in rows):
         raise Unreadable(f"{path}: expected as many numbers for each point")
     return np.array(rows, np.float64)

@@ -1,22 +1,22 @@
 """Exact packing: whether k clusters can hold blocks, cannot-linked ones apart, within limits.
 
-Limits are on measures of blocks: their points, or their whole units of weight. Without any, this
-is whether k colours suffice for a graph. There are two searches.
+Limits are on measures of blocks: their points, or their whole units of weight. Without limits the
+question is whether k colours suffice for a graph. There are two searches.
 
-*Block by block.* The block that cannot-links keep out of most clusters is next (DSATUR, Brelaz
-1979), and of these the largest. Of clusters that are alike, by their measures, their limits and the
-blocks still to come that they cannot take, only one is tried. Where there are limits, what was left
-in vain is not tried again, and blocks of one point, and one unit, that have no cannot-links come
-last. Whatever the others leave, these fill the clusters: they can if they are as many as the
-clusters lack to their least measures, or more, and no more than there is room for.
+*Block by block.* The next block is the one that cannot-links keep out of most clusters (DSATUR,
+Brelaz 1979), and of these the largest. Clusters are alike if their measures, their limits and the
+remaining blocks that they cannot hold are the same; only one of them is tried. With limits, a state
+that failed is not tried again. Fillers come last: blocks of one point and one unit without
+cannot-links. They fit if they are at least as many as the clusters lack to their least measures,
+and at most as many as the clusters have room for.
 
-*Cluster by cluster.* Where that takes long, as weights of many units are hardly ever alike, each
-cluster in turn takes the largest block that is left and a set of others. All subsets of one half of
-the others are met by those of the other half, sorted by their sums, that make up what is missing
-(Horowitz and Sahni, Journal of the ACM 21, 1974).
+*Cluster by cluster.* The first search takes long if weights have many units, as clusters are hardly
+ever alike. The second one gives each cluster in turn the largest remaining block and a set of
+others. Each subset of one half of the others meets the subsets of the other half, sorted by their
+sums, that complete it (Horowitz and Sahni, Journal of the ACM 21, 1974).
 
-The engine has searches of its own on purpose (`sdpbb.problem.feasibility`): the checker relies on
-none of their code.
+The engine has other searches on purpose (`sdpbb.problem.feasibility`): the checker relies on none
+of their code.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernel.rejection import Rejected
-from .kernel.sizes import Measure
+from .kernel.rules import Measure
 
-# How often a block may be put into a cluster, in all: some minutes at most; and before clusters are
-# filled one after the other.
+# Most steps, each of which puts a block into a cluster: in all, which takes minutes, and before
+# the second search begins.
 STEPS, FIRST_STEPS = 500_000, 5_000
-# Blocks of a half; sums of sets that are looked at, in all; sets that are handled at once.
+# Most blocks of a half; most sums of sets, in all; sets handled at once.
 _HALF, WORK, _AT_ONCE = 20, 2**23, 2**14
 
 Integers = NDArray[np.int64]
 Bounds = tuple[tuple[int, int], ...]
-"""The least and the most of a cluster, by each measure."""
+"""Least and greatest sum of a cluster, by each measure."""
 
 
 def is_packable(
@@ -50,18 +50,18 @@ def is_packable(
 ) -> bool:
     """Return whether k clusters can hold blocks within limits, cannot-linked ones apart.
 
-    They may be empty as far as limits allow.
+    Clusters may be empty if the limits allow it.
 
     Parameters
     ----------
     adjacency : (m, m) symmetric, the cannot-links; a block next to itself is in no cluster
     measures : of the blocks, with limits on k clusters
-    steps : how often a block may be put into a cluster, in all
+    steps : how often the search may put a block into a cluster
 
     Raises
     ------
     Rejected
-        If that was not enough to tell.
+        If the search needs more steps.
     """
     if any(each.limits.is_empty for each in measures) or adjacency.diagonal().any():
         return False
@@ -74,9 +74,9 @@ def is_packable(
 
 
 class _Cluster(NamedTuple):
-    """Cluster of a packing: its bounds and what it has, by each measure.
+    """Cluster of a packing: its bounds and its sums, by each measure.
 
-    barred : blocks that are cannot-linked to its own, as the bits of a number
+    barred : blocks with a cannot-link to one of its blocks, as the bits of a number
     """
 
     bounds: Bounds
@@ -109,6 +109,7 @@ class _BlockByBlock:
         self._budget, self._steps = steps, steps
 
     def succeeds(self) -> bool:
+        """Return whether there is a packing; `Rejected` if the search needs more steps."""
         stack = [((1 << len(self._blocks)) - 1, self._left, self._clusters)]
         seen: set[tuple[object, ...]] = set()
         while stack:
@@ -145,7 +146,7 @@ class _BlockByBlock:
         return False
 
     def _fill(self, clusters: tuple[_Cluster, ...]) -> bool:
-        """Return whether the blocks of one point, and one unit, fill the clusters."""
+        """Return whether the fillers fit into the clusters."""
         lacking = room = 0
         for bounds, has, _ in clusters:
             fewest = max((low - own for (low, _), own in zip(bounds, has, strict=True)), default=0)
@@ -161,9 +162,9 @@ class _BlockByBlock:
 
 
 def _leave_room(left: tuple[int, ...], clusters: tuple[_Cluster, ...]) -> bool:
-    """Return whether what is left is as much as clusters lack, and no more than their room.
+    """Return whether each measure alone allows to put the remaining blocks into the clusters.
 
-    By each measure alone.
+    left : sums of the remaining blocks, by each measure
     """
     for measure, amount in enumerate(left):
         bounds = [(*each.bounds[measure], each.has[measure]) for each in clusters]
@@ -174,8 +175,8 @@ def _leave_room(left: tuple[int, ...], clusters: tuple[_Cluster, ...]) -> bool:
 
 
 def _most_barred(still: int, clusters: tuple[_Cluster, ...]) -> int:
-    """Return the block that is kept out of most clusters; of several the first in order."""
-    barred = [still]  # from the first number of clusters on
+    """Return the block that is barred from most clusters; of several the first in order."""
+    barred = [still]  # by number: the blocks barred from at least that many clusters
     for each in clusters:
         more = [a & each.barred for a in barred]
         barred = [a | b for a, b in zip([*barred, 0], [still, *more], strict=True)]
@@ -188,7 +189,7 @@ class ClusterByCluster:
 
     measures : one or more, of the blocks
     adjacency : (m, m) symmetric, the cannot-links
-    work : sums of sets that it may look at
+    work : most sums of sets in all
     """
 
     def __init__(
@@ -199,11 +200,11 @@ class ClusterByCluster:
             zip(*(each.limits.bounds() for each in measures), strict=True)
         )
         self._adjacency, self._work = adjacency, work
-        # Sets are looked for by the measure that tells most of them apart.
+        # Sets are searched by the measure with the most units.
         self._finest = int(self._values.sum(axis=1).argmax())
 
     def succeeds(self) -> bool:
-        """Return whether there is a packing; `Rejected` if the work does not suffice to tell."""
+        """Return whether there is a packing; `Rejected` if the search needs more work."""
         return self._packs(np.argsort(-self._values[self._finest], kind="stable"), self._bounds)
 
     def _packs(self, blocks: NDArray[np.intp], bounds: list[Bounds]) -> bool:
@@ -223,7 +224,7 @@ class ClusterByCluster:
     ) -> Iterator[NDArray[np.bool_]]:
         """Yield the sets with the first block that are within bounds, as marks (q,).
 
-        They leave as much to the other clusters as these may have.
+        The sums of the remaining blocks are within the bounds of the other clusters together.
         """
         values, near = self._values[:, blocks], self._finest
         left = values.sum(axis=1)[:, None] - np.array(others, np.int64).reshape(

@@ -1,29 +1,29 @@
 """Evidence by clusters of low value: no partition of the blocks into k of them costs less.
 
-With no cluster X worth less than v = `least` at some prices, a clustering that costs less than
-`below` has only clusters with
+Let v = `least` be a lower bound on the value c(X) - prices(X) of every cluster X at some prices. A
+clustering that costs less than `below` has only clusters with
 
     c(X) - prices(X) < below - sum of prices - (k - 1) v.
 
-All of these are found, for the points x^ of `Contracted` (`pricing`), and that no k of them are a
-partition of the blocks that costs less than `below` is detected by another search.
+One search finds all of these, for the points x^ of `Contracted` (`pricing`). Another one proves
+that no k of them are a partition of the blocks that costs less than `below`.
 
-Costs are rounded down, and the limit up, to whole multiples of a unit: from there on nothing is
-rounded. For any prices p of the blocks and penalties v_S >= 0 of sets S of three blocks, of which a
-partition has one cluster with two of them or three at most, a partition costs at least
+Costs are rounded down, and the limit is rounded up, to whole multiples of a unit. Nothing else is
+rounded. In a partition, at most one cluster has two or three of any three blocks. So for any prices
+p of the blocks and penalties v_S >= 0 of sets S of three blocks, a partition costs at least
 
     L + sum of g(X) over its clusters,
     r(X) = c(X) - p(X) + sum of the v_S of all S of which X has at least two,
     L = sum of p - sum of v + k min r,      g(X) = r(X) - min r >= 0.
 
-Where single sizes are listed, a partition has as many clusters of each as the list. In the
-place of k min r is the sum of the least r of these sizes, and g(X) = r(X) - the least of its size.
+If single sizes are listed, a partition has as many clusters of each size as the list. Then the sum
+of the least r of the listed sizes replaces k min r, and g(X) = r(X) - the least r of its size.
 
-A partition that costs less than the limit is one of clusters of which the g add up to less than
-limit - L. All of those are looked at, depth first: what is open is the block that the fewest of the
-remaining clusters hold; each of them is tried. A node is left when what is spent, and what the
-blocks that are not covered yet will take at the least, comes to the limit: each of these in turn
-takes what the cheapest of its clusters has left.
+In a partition that costs less than the limit, the g add up to less than limit - L. The search for
+it goes depth first. It branches on the open block that the fewest remaining clusters hold, and
+tries each of these. A node is closed if the g spent, plus a lower bound for the open blocks,
+reaches limit - L. For the lower bound, each open block in turn takes the least g that remains among
+its clusters, and reduces all of these by it.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from numpy.typing import NDArray
 from .kernel.archive import NUMBERS
 from .kernel.arithmetic import gamma, sum_up
 from .kernel.blocks import Blocks
-from .kernel.evidence import FULL, AtStep, Effort, Evidence
+from .kernel.certificate import Shape, number
+from .kernel.evidence import FULL, Effort, Evidence, Steps
 from .kernel.geometry import Contracted
 from .kernel.rejection import Rejected
-from .kernel.rules import Rules
-from .kernel.sizes import Measure
+from .kernel.rules import Measure, Rules
 from .pricing import PRICES, clusters_below, proven_least, require_numbers
 from .pricing.limits import measures_of_whole
 from .pricing.problem import Indices, Marks, Reals
 
 MAX_CLUSTER_NODES, MAX_CLUSTERS, MAX_PARTITION_NODES = 200_000, 20_000, 40_000
-"""Of each of the two searches for clusters; clusters; nodes of the search for a partition."""
+"""Most nodes of each search for clusters, clusters, and nodes of the search for a partition."""
 MAX_TRIPLES = 2_000
-"""Sets of three blocks that evidence may have."""
+"""Most sets of three blocks in evidence."""
 
-# Below this costs may underflow.
+# Smaller costs may underflow.
 _LEAST = 1e-200
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
 # _LARGEST: sums of them are exact in int64.
@@ -62,13 +62,12 @@ _BITS, _LARGEST = 50, 2.0**60
 
 @dataclass(frozen=True, eq=False)
 class Enumerated(Evidence):
-    """Prices at which few clusters of low value are left, none of whose partitions is cheap.
+    """Prices at which few clusters have a low value, and no partition into these is cheap.
 
     below : no clustering costs less
-    prices, least : as of a `Lagrangian`; least at most 0, unless
-        sets are looked at as a whole
-    share_prices, triples, penalties : (m,), (c, 3), (c,) >= 0: prices and penalties at which few
-        of these clusters are left (see `partitions`), in squared units of the data
+    prices, least : as of a `Lagrangian`
+    share_prices, triples, penalties : (m,), (c, 3), (c,) >= 0: p, sets S and v_S of the module, in
+        squared units of the data
     """
 
     below: float
@@ -80,10 +79,10 @@ class Enumerated(Evidence):
 
     WORD: ClassVar = "clusters"
     PROOF: ClassVar = "partitions into priced clusters"
-    STATES: ClassVar = ("below", "least")
+    READS: ClassVar = {"below": number, "least": number}
 
-    @staticmethod
-    def shapes(m: int) -> dict[str, Any]:
+    @classmethod
+    def shapes(cls, values: dict[str, Any], m: int) -> dict[str, Shape]:
         some = range(MAX_TRIPLES + 1)
         return {
             "penalties": (PRICES, some),
@@ -101,21 +100,21 @@ class Enumerated(Evidence):
             raise Rejected(
                 f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}"
             )
-        nodes, at_step = effort.of(MAX_CLUSTER_NODES), effort.at_step
-        proven = proven_least(contracted, blocks, prices, least, nodes, at_step)
+        steps, most = effort.steps(MAX_CLUSTER_NODES), effort.steps(MAX_CLUSTERS).most
+        proven = proven_least(contracted, blocks, prices, least, steps)
         value = sum_up([below, *(-prices).tolist(), *[-proven] * (blocks.k - 1)])
-        most = effort.of(MAX_CLUSTERS)
-        members = clusters_below(contracted, blocks, prices, proven, value, nodes, most, at_step)
+        steps = effort.steps(MAX_CLUSTER_NODES)
+        members = clusters_below(contracted, blocks, prices, proven, value, steps, most)
         self.require_no_partition(contracted, blocks, members, effort)
         return contracted.for_points(contracted.with_soft(below, blocks.adjacency))
 
     def require_no_partition(
         self, contracted: Contracted, blocks: Blocks, members: Marks, effort: Effort = FULL
     ) -> None:
-        """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below`.
+        """Raise `Rejected` unless every partition into k of the clusters (t, m) costs `below`.
 
-        Or nearly so; or where that is not decided with this effort. A partition holds each block
-        once. The clusters keep the rules of the blocks.
+        Also raise it if a partition costs little more, or the search needs more steps. The clusters
+        satisfy the rules of the blocks.
         """
         exponent = math.frexp(self.below)[1] - _BITS
         limit = math.ceil(math.ldexp(self.below, -exponent))
@@ -137,7 +136,7 @@ class Enumerated(Evidence):
         rules = blocks.block_rules
         kind, wanted = _kinds(members, rules, blocks.k)
         present = np.bincount(kind, minlength=len(wanted)) > 0
-        if not present.all():  # no partition has all of the listed sizes
+        if not present.all():  # no cluster has one of the listed sizes
             return
         least = np.array([reduced[kind == each].min() for each in range(len(wanted))], np.int64)
         of_least = sum(int(count) * int(value) for count, value in zip(wanted, least, strict=True))
@@ -150,9 +149,10 @@ class Enumerated(Evidence):
         search = _PartitionSearch(
             members[kept], gains[kept], units[kept], kind[kept], budget, limit, ranged
         )
-        search.run(wanted, effort.of(MAX_PARTITION_NODES), effort.at_step)
+        search.run(wanted, effort.steps(MAX_PARTITION_NODES))
 
     def _check_triples(self, m: int) -> None:
+        """Raise `Rejected` unless each triple is of three blocks and has a penalty >= 0."""
         triples, penalties = self.triples, self.penalties
         if (triples < 0).any() or (triples >= m).any() or (np.diff(np.sort(triples)) == 0).any():
             raise Rejected(f"a triple is not of three of the blocks 0..{m - 1}")
@@ -165,8 +165,8 @@ class Enumerated(Evidence):
 def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks) -> Reals:
     """Return lower bounds (t,) on the costs of clusters (t, m), for the points x^ of `Contracted`.
 
-    The cost is the scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs,
-    divided by the points; and what the cluster pays for soft pairs, beyond what all clusterings do.
+    The cost is the scatter of the blocks, plus the sum of e_i e_j |c_i - c_j|^2 over the pairs,
+    divided by the weight; plus its share of the prices of soft pairs (`SoftOverBlocks.shared_by`).
 
     adjacency : (m, m) the cannot-linked pairs
     """
@@ -187,7 +187,7 @@ def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks) -> R
 def _kinds(members: Marks, rules: Rules, k: int) -> tuple[Indices, Indices]:
     """Return the kind of each cluster (t, m), and how many of each kind a partition has.
 
-    Kinds are the listed sizes, which the clusters have; there is one where none are listed.
+    Kinds are the listed sizes; without a list there is one kind.
     """
     for measure in measures_of_whole(rules):
         if measure.limits.exact is not None:
@@ -198,12 +198,12 @@ def _kinds(members: Marks, rules: Rules, k: int) -> tuple[Indices, Indices]:
 
 @dataclass(frozen=True, eq=False)
 class _PartitionNode:
-    """Node of the search: clusters chosen, and what they spend of the limit.
+    """Node of the search: chosen clusters, and the sum of their g.
 
-    candidates : (c,) those that hold none of their blocks
-    open : (m,) the blocks that they do not hold
-    wanted : (q,) how many more of each kind are to be chosen
-    chosen : the clusters
+    candidates : (c,) clusters that hold none of their blocks
+    open : (m,) blocks that they do not hold
+    wanted : (q,) number of clusters of each kind that are missing
+    spent : sum of the g
     """
 
     candidates: Indices
@@ -216,8 +216,11 @@ class _PartitionNode:
 class _PartitionSearch:
     """Search for a partition into clusters (t, m) with their g, costs and kinds, each (t,).
 
-    The engine has a search of its own on purpose (`bounds.lagrangian.partitioning`): the
-    checker relies on none of its code.
+    The engine has another search on purpose (`bounds.lagrangian.partitioning`): the checker relies
+    on none of its code.
+
+    budget, limit : limit - L, and the limit
+    ranged : measures of blocks with listed ranges
     """
 
     def __init__(
@@ -236,17 +239,17 @@ class _PartitionSearch:
         self._sizes = members.sum(axis=1)
         self._budget, self._limit, self._ranged = budget, limit, ranged
 
-    def run(self, wanted: Indices, max_nodes: int, at_step: AtStep) -> None:
+    def run(self, wanted: Indices, steps: Steps) -> None:
+        """Raise `Rejected` if a partition costs less than the limit, or after too many steps."""
         t, m = self._members.shape
         stack = [_PartitionNode(np.arange(t), np.ones(m, bool), wanted, 0, ())]
         while stack:
-            at_step()
-            max_nodes -= 1
-            if max_nodes < 0:
+            if not steps.take():
                 raise Rejected("could not prove the partitions within the nodes of a search")
             stack += self._children(stack.pop())
 
     def _children(self, node: _PartitionNode) -> list[_PartitionNode]:
+        """Return the children of a node; `Rejected` if it is a partition below the limit."""
         if not node.open.any() or not node.wanted.any():
             is_partition = not node.open.any() and not node.wanted.any()
             paid = sum(self._costs[list(node.chosen)].tolist())
@@ -272,12 +275,12 @@ class _PartitionSearch:
         ]
 
     def _keeps_ranges(self, chosen: tuple[int, ...]) -> bool:
-        """Return whether the clusters of a partition have listed ranges of their own."""
+        """Return whether the clusters of a partition are within the listed ranges."""
         members = self._members[list(chosen)]
         return all(each.limits.keeps(members @ each.values) for each in self._ranged)
 
     def _remaining_clusters(self, node: _PartitionNode) -> Indices:
-        """Return the candidates of a partition below the limit; none if there is none."""
+        """Return the candidates that a partition below the limit may still have."""
         sizes, n_open = self._sizes[node.candidates], int(node.open.sum())
         missing = int(node.wanted.sum())
         least = n_open if missing == 1 else 1

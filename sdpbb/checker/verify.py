@@ -1,4 +1,4 @@
-"""Check of a certificate against the instance that it is about."""
+"""Check of a certificate against an instance."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .kernel.verdict import (
     is_optimal,
 )
 
-# What the line begins with of a step that begins the proof about a subset.
+# Beginning of the line of a step that starts the proof about a subset.
 _SUBSET = b'["subset"'
 
 
 def verify(
     certificate: Certificate, stated: StatedInstance, workers: int = 1, exact: bool = False
 ) -> CertificateVerdict:
-    """Prove what a certificate says of an instance.
+    """Prove the claim of a certificate about an instance.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ def verify(
     Raises
     ------
     Rejected
-        If the certificate is about another instance, or does not prove what it says.
+        If the certificate is about another instance, or does not prove its claim.
     ImportError
         If python-flint is needed, and not installed.
     """
     started = time.monotonic()
     _require_same_instance(certificate, stated)
-    # What is not finite because a certificate makes no sense is refused where it is used.
+    # Infinities and nan of a senseless certificate are rejected where they matter.
     with np.errstate(all="ignore"):
         judge = ExactJudge(stated.geometry) if exact else Judge(stated.geometry)
         cost = _checked_cost(certificate, stated, judge)
@@ -77,6 +77,7 @@ def verify(
 
 
 def _require_same_instance(certificate: Certificate, stated: StatedInstance) -> None:
+    """Raise `Rejected` unless n, d, k and all digests of the claim are those of the instance."""
     shape = (certificate.n, certificate.d)
     if stated.points.shape != shape:
         raise Rejected(
@@ -94,10 +95,10 @@ def _require_same_instance(certificate: Certificate, stated: StatedInstance) -> 
 def _proven(
     certificate: Certificate, stated: StatedInstance, judge: Judge, workers: int
 ) -> tuple[float, int, ProofCounts]:
-    """Return the bound that is proven, by how many subsets, and by what.
+    """Return the proven bound, the number of subsets, and the counts of the proof.
 
-    It is proven by a tree, or is the sum over disjoint subsets: infinity if one of these has no
-    clustering.
+    The proof is one tree, or a tree for each of disjoint subsets. Then the bound is the sum over
+    them, rounded down; infinity if a subset has no clustering.
     """
     log = certificate.log
     begins = [line for line in range(1, len(log)) if log[line].startswith(_SUBSET)]
@@ -129,6 +130,7 @@ def _proven(
 
 
 def _rows(certificate: Certificate, line: int, stated: StatedInstance) -> NDArray[np.int64]:
+    """Return the points of the subset whose proof starts at a line."""
     with at(f"line {line}"):
         fields(certificate.step(line)[1:])
         lengths = range(stated.k, stated.n + 1)
@@ -137,7 +139,7 @@ def _rows(certificate: Certificate, line: int, stated: StatedInstance) -> NDArra
 
 
 def _checked_cost(certificate: Certificate, stated: StatedInstance, judge: Judge) -> float | None:
-    """Return the cost of the labels, rounded up, after checking that they keep the constraints."""
+    """Return the cost of the labels, rounded up; `Rejected` unless they satisfy the claim."""
     if certificate.cost is None:
         return None
     with at("labels"):
@@ -150,7 +152,7 @@ def _checked_cost(certificate: Certificate, stated: StatedInstance, judge: Judge
 
 
 def _require_kept(labels: NDArray[np.int64], stated: StatedInstance) -> None:
-    """Raise `Rejected` unless labels (n,) keep the constraints, and number clusters in order."""
+    """Raise `Rejected` unless labels (n,) satisfy the constraints, with clusters in order."""
     seen, k = np.maximum.accumulate(labels), stated.k
     if labels[0] != 0 or labels.min() < 0 or (np.diff(seen) > 1).any():
         raise Rejected("expected clusters 0, 1, ... in the order of their first points")
@@ -168,6 +170,7 @@ def _require_kept(labels: NDArray[np.int64], stated: StatedInstance) -> None:
 
 
 def _require_claim(certificate: Certificate, value: float, cost: float | None) -> None:
+    """Raise `Rejected` unless the claim states the proven value, and status and cost agree."""
     stated = math.inf if certificate.lower_bound is None else certificate.lower_bound
     if stated != value:
         raise Rejected(f"lower_bound: states {stated!r}, the root proves {value!r}")

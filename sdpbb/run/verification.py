@@ -28,35 +28,35 @@ def verify_certificate(
     k: int | None = None,
     **arguments: Unpack[InstanceArguments],
 ) -> CertificateVerdict:
-    """Prove again, without the engine, what a certificate says of an instance.
+    """Prove the claim of a certificate about an instance again, without the engine.
 
     Parameters
     ----------
     path : a file that `sdpbb.solve(certificate=...)` has written
-    instance : what was solved, as an `Instance`; or points alone, an array (n, d) or a data frame,
-        with the others as further arguments
-    workers : threads, each of which checks one subset at a time where the certificate is about
+    instance : the `Instance` that was solved; or points alone, an array (n, d) or a data frame,
+        with further arguments
+    workers : number of threads, each of which checks one subset at a time; for certificates about
         subsets
-    exact : whether bounds are proven in balls (python-flint), so that no analysis of rounding
-        errors is relied on; proofs by prices are not for that
-    k : number of clusters, of points
-    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+    exact : whether bounds are proven in balls (python-flint), which needs no analysis of rounding
+        errors; proofs by prices do not support it
+    k : number of clusters, if instance is points
+    arguments : constraints and weights, if instance is points, as for `sdpbb.solve`
 
     Returns
     -------
-    sdpbb.CertificateVerdict: status, cost, lower_bound, gap, and what was checked. It says what is
-    proven, with the rounding of every number accounted for, and prints well.
+    sdpbb.CertificateVerdict: status, cost, lower_bound, gap, and counts of what was checked. All
+    values are proven, with the rounding of every number counted. `print` shows it for people.
 
     Raises
     ------
     CertificateError
-        If the file cannot be read, is about another instance, or does not prove what it says; one
-        line names the file and the node and step. Also if the instance has constraints that
-        certificates do not cover: ones on clusters that are the user's own code.
+        If the file cannot be read, is about another instance, or does not prove its claim; one
+        line names the file and the step. Also if the instance has constraints on clusters of the
+        user's own class, which certificates do not cover.
     TypeError
-        If there is no argument of a name.
+        If the function has no argument of a name.
     InstanceError
-        If the instance is none, or the points and constraints make none.
+        If the instance, or the points with the arguments, are not valid.
     BackendUnavailable
         If python-flint is needed, and not installed.
     """
@@ -82,7 +82,7 @@ def verify_certificate(
 def verdict_on(
     certificate: Certificate, instance: Instance, workers: int = 1, exact: bool = False
 ) -> CertificateVerdict:
-    """Return what a certificate proves of an instance, all of whose constraints are covered.
+    """Return the verdict on a certificate about an instance with covered constraints only.
 
     Raises `Rejected`, as the checker does.
     """

@@ -10,7 +10,6 @@ import sdpbb
 from sdpbb.checker import command
 from sdpbb.checker.command import with_constraints
 from sdpbb.checker.kernel.blocks import Blocks
-from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import broken_by, over_blocks
@@ -23,7 +22,7 @@ from sdpbb.run.certificates.writer import propagated
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
 from tests.any_instance import ForbiddenSets, any_instance
-from tests.checker.parts import Parts
+from tests.checker.parts import Parts, loaded
 from tests.enumeration import is_allowed, optimum
 from tests.examples import examples
 
@@ -36,7 +35,7 @@ def certified(instance, path, **parameters):
 
 
 def verdict_of(data: bytes, instance: sdpbb.Instance):
-    return verdict_on(Certificate.read(data), instance)
+    return verdict_on(loaded(data), instance)
 
 
 def small_instance(*constraints, **more) -> sdpbb.Instance:

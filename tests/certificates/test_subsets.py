@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
@@ -20,7 +19,7 @@ from sdpbb.run.solver import resume, solve
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
 from tests.checker.make_vectors import WHEEL
-from tests.checker.parts import Parts
+from tests.checker.parts import Parts, loaded
 from tests.decomposition.test_bound import PARAMETERS as TINY
 from tests.decomposition.test_run import CLOUDS, MANY, PARAMETERS, clouds, left_early
 
@@ -60,7 +59,7 @@ def test_evidence_of_one_subset_proves_nothing_of_another(certified):
         parts = Parts.of(path)
         change(parts)
         with pytest.raises(Rejected, match="subset 0"):
-            verdict_on(Certificate.read(parts.data), CLOUDS)
+            verdict_on(loaded(parts.data), CLOUDS)
 
 
 def test_links_and_rules_of_subsets(tmp_path):

@@ -12,7 +12,6 @@ import numpy as np
 from sdpbb.checker.kernel.archive import FORMAT
 from sdpbb.checker.kernel.arithmetic import sum_down
 from sdpbb.checker.kernel.blocks import Blocks
-from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.evidence import Evidence, Scatter
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
@@ -24,13 +23,13 @@ from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.certificates.writer import propagated
 from sdpbb.run.verification import verdict_on
 from tests.checker.nodes import CheckedNode, random_duals
-from tests.checker.parts import Parts, Step
+from tests.checker.parts import Parts, Step, loaded
 from tests.enumeration import Truth
 
 
 def verified(parts: Parts, instance: Instance, workers: int = 1) -> CertificateVerdict:
     """What a certificate proves of an instance; `Rejected` if it proves less than it states."""
-    return verdict_on(Certificate.read(parts.data), instance, workers)
+    return verdict_on(loaded(parts.data), instance, workers)
 
 
 def built(

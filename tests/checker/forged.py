@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.cuts.inequalities import NodeFacts
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.verdict import CertificateVerdict
 from sdpbb.problem import Instance
 from sdpbb.run.verification import verdict_on
 from tests.checker.drawn_cuts import FORMS, drawn_cuts
-from tests.checker.parts import Parts, Step
+from tests.checker.parts import Parts, Step, loaded
 from tests.fuzz.mutations import damage
 
 Change = Callable[[np.random.Generator, Parts], str | None]
@@ -92,7 +91,7 @@ def changed(rng: np.random.Generator, parts: Parts) -> str:
 
 def _verdict(data: bytes, instance: Instance) -> CertificateVerdict | None:
     try:
-        return verdict_on(Certificate.read(data), instance)
+        return verdict_on(loaded(data), instance)
     except Rejected:
         return None
 
@@ -101,7 +100,7 @@ def accepted(parts: Parts, instance: Instance) -> CertificateVerdict | None:
     """The verdict on parts that state what their evidence proves; None if they are rejected."""
     for _ in range(MOST_STATED):
         try:
-            return verdict_on(Certificate.read(parts.data), instance)
+            return verdict_on(loaded(parts.data), instance)
         except ValueError:  # not a number, and halves of letters: JSON has none
             return None
         except Rejected as error:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sdpbb.checker.kernel import archive
-from sdpbb.checker.kernel.certificate import LOG, lines
+from sdpbb.checker.kernel.certificate import LOG, Certificate, lines
 
 ENDS = ("open", "split", "infeasible")
 
@@ -99,3 +99,8 @@ class Parts:
             if not open_nodes:
                 return place
         return len(self.steps) - 1
+
+
+def loaded(data: bytes) -> Certificate:
+    """The certificate in the bytes of a file."""
+    return Certificate.load(io.BytesIO(data))

@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.evidence import Steps
 from sdpbb.checker.kernel.geometry import Contracted
-from sdpbb.checker.kernel.rules import Either, Limit, Rules
+from sdpbb.checker.kernel.rules import Either, Measure, Rules
 from sdpbb.checker.pricing import places, proven_least
 from sdpbb.checker.pricing import sets as pricing_sets
 from tests.checker.nodes import CheckedNode
@@ -87,7 +88,7 @@ class Priced:
 
     def proven(self, least: float, max_nodes: int = 1_000_000) -> float:
         """What is proven of the value of all sets; `Rejected` if one is worth less than least."""
-        return proven_least(self.contracted, self.blocks, self.prices, least, max_nodes)
+        return proven_least(self.contracted, self.blocks, self.prices, least, Steps(max_nodes))
 
 
 def all_sets(adjacency: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -101,14 +102,12 @@ def keeps(rules: Rules, blocks: list[int]) -> bool:
     for rule in rules:
         if isinstance(rule, Either):
             kept = any(keeps(part, blocks) for part in rule.alternatives)
-        elif isinstance(rule, Limit):
-            inside = sum(set(pair) <= set(blocks) for pair in rule.pairs.tolist())
-            kept = int(rule.weights[blocks].sum()) + inside <= rule.most
-        elif rule.limits.follow_from_most:  # parts of clusters are looked at
-            kept = True
-        else:
+        elif isinstance(rule, Measure) and not rule.limits.follow_from_most:
             total = int(rule.values[blocks].sum())
             kept = any(low <= total <= high for low, high in rule.limits.bounds())
+        else:
+            inside = sum(set(pair) <= set(blocks) for pair in rule.pairs.tolist())
+            kept = int(rule.values[blocks].sum()) + inside <= rule.most
         if not kept:
             return False
     return True

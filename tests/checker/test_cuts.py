@@ -161,15 +161,13 @@ def test_groups_at_the_limits_of_the_format_are_rejected(group, why):
         Cuts.read([group], None, 5)
 
 
-class Zeros:
-    """Arrays of zeros, as many rows as are allowed."""
-
-    def take(self, name, dtypes, most, width):
-        return np.zeros((len(most) - 1, width), dtypes[0])
+def zeros(name, dtypes, most, width):
+    """As many rows of zeros as are allowed."""
+    return np.zeros((len(most) - 1, width), dtypes[0])
 
 
 def test_all_arrays_together_have_a_moderate_number_of_entries():
-    found = Cuts.read([["vectors", [1], 1, 0]] * 3, Zeros(), 5)
+    found = Cuts.read([["vectors", [1], 1, 0]] * 3, zeros, 5)
     assert sum(group.blocks.size for group in found.groups) == 6_400_000 + 64 * 25
     with pytest.raises(Rejected, match="sets: more cuts than rows of blocks"):
-        Cuts.read([["sets", 2**22, "points"]], Zeros(), 5)
+        Cuts.read([["sets", 2**22, "points"]], zeros, 5)

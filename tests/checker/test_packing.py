@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.sizes import Measure, SizeLimits
+from sdpbb.checker.kernel.rules import Measure
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.packing import ClusterByCluster, is_packable
 from sdpbb.problem.feasibility import ClusterPacking, UndecidedPacking
 from sdpbb.problem.quantities import Quantity
@@ -57,7 +58,7 @@ def test_packings_are_those_of_enumeration(seed):
     expected = any(fits(measures, adjacency, np.array(row), k) for row in rows)
     labels = ClusterPacking([Quantity(*each) for each in measures], adjacency).labels()
     assert (labels is not None) is expected
-    checked = [Measure(*each) for each in measures]
+    checked = [Measure.of(*each) for each in measures]
     assert is_packable(adjacency, k, checked) is expected
     assert ClusterByCluster(checked, adjacency).succeeds() is expected
     assert labels is None or fits(measures, adjacency, labels, k)
@@ -73,7 +74,7 @@ def test_weights_a_unit_from_a_packing(seed):
     best = int(np.maximum(sums, total - sums).min())
     for most in (best, best - 1):
         limits = SizeLimits(total, 2, total - most, most)
-        assert is_packable(apart, 2, [Measure(units, limits)]) is (most == best)
+        assert is_packable(apart, 2, [Measure.of(units, limits)]) is (most == best)
 
 
 def test_it_is_given_up_in_time():
@@ -84,7 +85,7 @@ def test_it_is_given_up_in_time():
     for values, limits, why in ((units, narrow, "too many"), (units[:40], wide, "within the work")):
         own = apart[: len(values), : len(values)]
         with pytest.raises(Rejected, match=why):
-            ClusterByCluster([Measure(values, limits)], own).succeeds()
+            ClusterByCluster([Measure.of(values, limits)], own).succeeds()
         with pytest.raises(UndecidedPacking, match=why):
             ClusterPacking([Quantity(values, limits)], own).labels()
 
@@ -93,7 +94,7 @@ def test_packings_are_given_up_in_time():
     counts = np.full(60, 7)
     limits = SizeLimits(420, 6, 69, 71)
     with pytest.raises(Rejected, match="could not be decided"):
-        is_packable(np.zeros((60, 60), bool), 6, [Measure(counts, limits)], steps=20)
+        is_packable(np.zeros((60, 60), bool), 6, [Measure.of(counts, limits)], steps=20)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.floats(0.1, 0.9))

@@ -14,10 +14,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.blocks import Blocks
-from sdpbb.checker.kernel.evidence import Effort
+from sdpbb.checker.kernel.evidence import Effort, Steps
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import Limit
-from sdpbb.checker.kernel.sizes import Measure, SizeLimits
+from sdpbb.checker.kernel.rules import Limit, Measure
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.partitions import Enumerated, cluster_costs
 from sdpbb.checker.pricing import Lagrangian, clusters_below, places
 from sdpbb.checker.pricing import sets as pricing_sets
@@ -102,7 +102,7 @@ def test_no_cluster_below_a_value_is_missed(node, seed, share, more):
     given = problem.contracted, problem.blocks, problem.prices
     least = problem.proven(min(0.0, float(min(values)) - 1e-11 * scale))
     value = float(sorted(values)[int(share * (len(values) - 1))]) + more * scale
-    found = clusters_below(*given, least, value, 10**5, 10**4)
+    found = clusters_below(*given, least, value, Steps(10**5), 10**4)
     known = {tuple(row): value for row, value in zip(problem.sets.tolist(), values, strict=True)}
     below = {row for row, exact in known.items() if exact < Fraction(value)}
     assert len(set(map(tuple, found.tolist()))) == len(found)
@@ -136,11 +136,11 @@ def test_searches_end():
     given, prices = (problem.contracted, problem.blocks), problem.prices
     least = problem.proven(-float(prices.sum()))
     with pytest.raises(Rejected, match="more than 10 clusters"):
-        clusters_below(*given, prices, least, 0.0, 10**6, 10)
+        clusters_below(*given, prices, least, 0.0, Steps(10**6), 10)
     with pytest.raises(Rejected, match="within 20 nodes"):
-        clusters_below(*given, prices, least, 0.0, 20, 10**6)
-    assert len(clusters_below(*given, prices, least, least, 1, 1)) == 0
-    assert len(clusters_below(*given, -prices, 0.0, 1e-9, 1, 1)) == 0
+        clusters_below(*given, prices, least, 0.0, Steps(20), 10**6)
+    assert len(clusters_below(*given, prices, least, least, Steps(1), 1)) == 0
+    assert len(clusters_below(*given, -prices, 0.0, 1e-9, Steps(1), 1)) == 0
     wide = random_problem(np.random.default_rng(0), 40, 6, 0)
     with pytest.raises(Rejected, match="could not prove the prices within 50 nodes"):
         wide.proven(-0.2 * wide.prices.sum(), max_nodes=50)
@@ -239,10 +239,10 @@ def test_limits_and_places_are_part_of_the_bounds(name):
     means, least, most, margin = LARGE[name]
     n, rng = len(means), np.random.default_rng(0)
     prices = rng.uniform(1.5, 4.0, n) if least == 0 else np.full(n, 1.5)
-    none = np.empty((0, 2), np.int64)
-    rules = (Limit(np.ones(n, np.int64), none, most),) if most < n or least else ()
+    none, ones = np.empty((0, 2), np.int64), np.ones(n, np.int64)
+    rules = (Limit(ones, none, most),) if most < n else ()
     if least:
-        rules += (Measure(np.ones(n, np.int64), SizeLimits(n, 10, least, most)),)
+        rules = (Measure.of(ones, SizeLimits(n, 10, least, most)),)
     problem, value = of_points(means, prices, rules), best_place(means, prices, least, most)
     proven = problem.proven(-value * (1.0 + margin), 50_000)
     assert -value * (1.0 + 1.01 * margin) <= proven <= -value
@@ -274,20 +274,20 @@ def problem_of(means: np.ndarray, profits: np.ndarray) -> CheckedPricing:
 def test_places_are_given_up():
     """Many dimensions, one place, coordinates whose squares overflow; and too many boxes."""
     for means in (np.eye(3, 4), np.zeros((3, 0)), np.ones((3, 2)), np.eye(3) * 1e200):
-        assert greatest_value(problem_of(means, np.ones(3)), 0.5, 1000) is None
+        assert greatest_value(problem_of(means, np.ones(3)), 0.5, Steps(1000)) is None
     means, prices = clouds(300, 2, 10, seed=1), np.full(300, 2.0)
     problem = problem_of(means, prices)
     target = problem.rescaled(best_place(means, prices, 0, 300) * (1.0 + 1e-6))
-    assert greatest_value(problem, target, 100) is None
-    assert greatest_value(problem, target, 10_000) <= target * (1.0 + MARGIN)
+    assert greatest_value(problem, target, Steps(100)) is None
+    assert greatest_value(problem, target, Steps(10_000)) <= target * (1.0 + MARGIN)
 
 
 class Ended(Exception):
     pass
 
 
-class Steps:
-    """Steps of a search that ends at the last one."""
+class Ending:
+    """What a search calls between its steps; it ends the search at the last one."""
 
     def __init__(self, last: int) -> None:
         self.count, self._last = 0, last
@@ -310,7 +310,7 @@ def evidence(kind: str, d: int = 6):
     return lambda steps: ask(found.contracted, blocks, Effort(0.01, steps))
 
 
-def partitions(steps: Steps) -> None:
+def partitions(steps: Ending) -> None:
     found = random_problem(np.random.default_rng(3), 8, 2, 0).contracted
     contracted = replace(found, scatter=np.zeros(8))
     members = np.array([[i >> b & 1 for b in range(8)] for i in range(1, 256)], bool)
@@ -321,7 +321,7 @@ def partitions(steps: Steps) -> None:
     clusters.require_no_partition(contracted, blocks, members, Effort(0.25, steps))
 
 
-def packings(steps: Steps) -> None:
+def packings(steps: Ending) -> None:
     units = np.random.default_rng(4).integers(10**9, 10**10, 30)
     total = int(units.sum())
     limits = SizeLimits(total, 3, total // 3 - 1000, total // 3 + 1000)
@@ -338,12 +338,12 @@ ENDED = {
 
 @pytest.mark.parametrize("name", ENDED)
 def test_a_search_ends_at_the_step_at_which_it_is_told_to(name):
-    unlimited = Steps(0)
+    unlimited = Ending(0)
     with suppress(Rejected):
         ENDED[name](unlimited)
     assert unlimited.count >= 2
     for last in {1, 2, unlimited.count // 2, unlimited.count}:
-        steps = Steps(last)
+        steps = Ending(last)
         with pytest.raises(Ended):
             ENDED[name](steps)
         assert steps.count == last

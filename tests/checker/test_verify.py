@@ -10,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel import archive
-from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.proof import proof_of
 from sdpbb.checker.kernel.rejection import Rejected
@@ -21,7 +20,7 @@ from sdpbb.problem.graph import connected_components
 from tests.any_instance import any_instance
 from tests.checker.building import built, claimed, verified
 from tests.checker.nodes import STATED
-from tests.checker.parts import Parts, Step
+from tests.checker.parts import Parts, Step, loaded
 from tests.enumeration import Truth, clusterings
 from tests.examples import examples
 
@@ -111,7 +110,7 @@ def test_branches_that_wait_take_little_memory():
     instance, parts = line_of(n)
     splits = [Step(["split", number, number + 1]) for number in range(depth)]
     parts.steps = [*splits, *[Step(["open"])] * (depth + 1)]
-    read, stated = Certificate.read(parts.data), stated_instance(instance)
+    read, stated = loaded(parts.data), stated_instance(instance)
     root, judge = stated.root, Judge(stated.geometry)
     tracemalloc.start()
     try:
@@ -161,7 +160,7 @@ def test_small_files_take_little_memory(name):
     tracemalloc.start()
     try:
         with pytest.raises(Rejected, match=why):
-            verify(Certificate.read(data), stated_instance(instance))
+            verify(loaded(data), stated_instance(instance))
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()

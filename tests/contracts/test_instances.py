@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.kernel.sizes import Measure
+from sdpbb.checker.kernel.rules import Measure
 from sdpbb.checker.packing import is_packable
 from sdpbb.problem import Contraction, Infeasibility, Partition, contract
 from sdpbb.problem.feasibility import find_feasible, packed_exactly, packed_greedily
@@ -60,7 +60,7 @@ def test_packings_are_found_or_proven_not_to_be(instance):
         greedy = packed_greedily(contraction, found)
         for packed in (found, labels, greedy):
             assert packed is greedy is None or truth.has(contraction.lift(packed))
-    measures = [Measure(each.linear, each.limits) for each in contraction.limited_amounts]
+    measures = [Measure.of(each.linear, each.limits) for each in contraction.limited_amounts]
     assert is_packable(contraction.adjacency, contraction.k, measures) is truth.is_feasible
 
 

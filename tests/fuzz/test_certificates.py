@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import stated_instance
@@ -25,7 +24,7 @@ from tests.any_instance import drawn_instance
 from tests.checker.building import built
 from tests.checker.forged import accepted, assert_verdict_true, forged, kinds_in
 from tests.checker.nodes import STATED
-from tests.checker.parts import Parts, Step
+from tests.checker.parts import Parts, Step, loaded
 from tests.enumeration import optimum
 from tests.examples import examples
 
@@ -204,4 +203,4 @@ def test_numbers_too_far_apart_are_rejected(scale, tmp_path):
         step.arrays["prices"] = step.arrays["prices"] * scale
         step.evidence[-1] = -5.0
     with pytest.raises(Rejected, match=r"^line \d+: "):
-        verdict_on(Certificate.read(parts.data), instance)
+        verdict_on(loaded(parts.data), instance)

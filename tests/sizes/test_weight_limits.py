@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import sdpbb
 from heuristics.assignment.steps import repaired_labels
 from heuristics.best_of import BestOf
-from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure, WeightBounds, WeightUnits
+from sdpbb.checker.kernel.cuts.inequalities import WeightBounds
+from sdpbb.checker.kernel.rules import Measure
+from sdpbb.checker.kernel.sizes import SizeLimits, StatedMeasure, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.feasibility import packed_exactly, packed_greedily
 from sdpbb.run.parameters import DecompositionParameters
@@ -127,7 +129,7 @@ def test_weight_bounds_hold_for_all_clusters(blocks, data):
     weights, counts = (np.array(column) for column in zip(*blocks, strict=True))
     least = data.draw(st.integers(1, int(counts.sum())))
     most = data.draw(st.integers(least, int(counts.sum())))
-    sizes = Measure(counts, SizeLimits(int(counts.sum()), 2, least, most))
+    sizes = Measure.of(counts, SizeLimits(int(counts.sum()), 2, least, most))
     bounds = WeightBounds.of(weights, [sizes])
     for chosen in map(np.array, product([False, True], repeat=len(counts))):
         if least <= counts[chosen].sum() <= most:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import rounding_of
 from sdpbb.checker.kernel.cuts.capacities import SetMeasure, most_filled, set_measure
-from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits, NodeFacts
-from sdpbb.checker.kernel.sizes import Measure, WeightBounds
+from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits, NodeFacts, WeightBounds
+from sdpbb.checker.kernel.rules import Measure
 from sdpbb.problem import Contraction
 from sdpbb.problem.quantities import POINTS
 
@@ -201,7 +201,7 @@ def _limits(contraction: Contraction) -> ClusterLimits | None:
     if instance is None or instance.weights is None:
         return None if instance is None else contraction.size_limits
     measures = (
-        Measure(quantity.linear, replace(quantity.limits, listed=None), quantity.name == POINTS)
+        Measure.of(quantity.linear, replace(quantity.limits, listed=None), quantity.name == POINTS)
         for quantity in contraction.limited_amounts
     )
     return WeightBounds.of(contraction.weights, measures)

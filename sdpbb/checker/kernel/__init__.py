@@ -1,7 +1,8 @@
 """Kernel of the checker: all that proofs by semidefinite bounds need.
 
-It imports the standard library and NumPy. What other proofs need stands beside it: pricing, the
-partitions of priced clusters, colouring and packing. To be read in this order:
+It imports the standard library and NumPy, and python-flint in exact mode alone. Other proofs need
+the modules next to it: pricing, partitions into priced clusters, colouring and packing. Read the
+kernel in this order:
 
 | files | what they do |
 | --- | --- |
@@ -12,5 +13,5 @@ partitions of priced clusters, colouring and packing. To be read in this order:
 | `arithmetic.py`, `geometry.py`, `soft.py` | bound what rounding does, and what soft pairs cost |
 | `rules.py`, `sizes.py` | limits on clusters |
 | `stated.py`, `verdict.py` | the instance, its digests and its parts; the verdict |
-| `judge.py`, `exact.py` | answer what numbers decide, such as pairs that are apart; in balls, too |
+| `judge.py`, `exact.py` | answer the questions that numbers decide: in floats, in balls |
 """

@@ -1,8 +1,8 @@
 """Archive of a certificate: arrays by name in one file, as `numpy.savez_compressed` writes them.
 
-`numpy.load(file, allow_pickle=False)` reads it. Here nothing of a file is believed: an array takes
-no more memory than its member of the archive says that it is long, and has the header that NumPy
-writes, of a few types of numbers.
+`numpy.load(file, allow_pickle=False)` reads it, too. This reader trusts nothing in a file. It reads
+an array only if its type and shape are expected, and its member of the archive is as long as these
+say.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ FORMAT = 4
 REALS, NUMBERS, PARTS, TEXT = ("<f8", "<f4"), ("<i4",), ("<i8",), ("|u1",)
 """Types that arrays of each kind may have."""
 
-# A sound certificate of more would be of millions of nodes.
+# A certificate with more bytes would have millions of nodes.
 _MAX_BYTES = 8 * 2**30
-# The first that ZIP knows: files of the same contents are the same.
+# The earliest date of ZIP, so that equal contents make equal files.
 _DATE = (1980, 1, 1, 0, 0, 0)
-# Text is stored as it is: what is made of it takes memory in proportion to its length.
+# Text is not compressed: parsing it takes memory in proportion to the size of the file.
 _METHODS = (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
 # Higher levels make files a few per cent smaller, and take three times as long.
 _LEVEL = 1
-# What reading a file that is not as it was written ends with.
+# Errors of Python and NumPy on a damaged file.
 _ERRORS = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
     *(RuntimeError, ValueError, LookupError, OverflowError),
 )
 
 Length = int | range
-"""Length that a dimension of an array must have, or those that it may have."""
+"""Length of a dimension of an array, or the range of its allowed lengths."""
 
 
 class Archive:
-    """Arrays of a file, each read when it is taken: memory is that of the ones in use."""
+    """Arrays of a file, each of which is read when it is taken."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """file : which stays open while arrays are taken
+        """file : open until all arrays are taken
 
         Raises
         ------
         Rejected
-            If it is no archive of moderate size.
+            If it is not an archive of moderate size.
         """
         _check_head(file)
         try:
@@ -72,7 +72,7 @@ class Archive:
         self._prefix = ""
 
     def of_step(self, number: int) -> Self:
-        """Return the arrays of a step alone, by the names that they have in it."""
+        """Return the arrays of a step, under the names that they have in it."""
         own = copy.copy(self)
         own._prefix = f"{number}."
         return own
@@ -81,12 +81,12 @@ class Archive:
         return self._prefix + name in self._members
 
     def take(self, name: str, dtypes: tuple[str, ...], *lengths: Length) -> NDArray[Any]:
-        """Return an array of one of the types, and of these lengths; it is read-only.
+        """Return the read-only array; check its type and shape.
 
         Raises
         ------
         Rejected
-            If it is not there, or another one.
+            If it is missing, or its type or shape differs.
         """
         name = self._prefix + name
         if name not in self._members:
@@ -108,7 +108,7 @@ class Archive:
         return array
 
     def require_all_taken(self) -> None:
-        """Raise `Rejected` if there is an array that nothing has asked for."""
+        """Raise `Rejected` if the file has an array that no step has taken."""
         for name in self._members:
             if name not in self._taken:
                 raise Rejected(f"{name[:40]!r}: no step has such an array; expected none")
@@ -127,6 +127,7 @@ def write(file: BinaryIO, arrays: Iterable[tuple[str, NDArray[np.generic]]]) -> 
 
 
 def _check_head(file: BinaryIO) -> None:
+    """Raise `Rejected` unless the file begins as a ZIP archive does."""
     file.seek(0)
     head = file.read(4)
     file.seek(0)
@@ -137,6 +138,7 @@ def _check_head(file: BinaryIO) -> None:
 
 
 def _header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and type of an array from its header; `Rejected` unless it is in C order."""
     with suppress(ValueError):
         if np.lib.format.read_magic(stream) == (1, 0):
             shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
@@ -152,6 +154,7 @@ def _check_shape(
     dtypes: tuple[str, ...],
     lengths: tuple[Length, ...],
 ) -> None:
+    """Raise `Rejected` unless the type is one of `dtypes` and each dimension has its length."""
     if (
         dtype not in dtypes
         or len(shape) != len(lengths)

@@ -5,12 +5,12 @@ root correctly rounded; sums and matrix products that add up the products (fused
 order, each entry by itself. Then with u = 2^-53 and gamma_n = n u / (1 - n u)
 
     a sum of n terms is off by at most gamma_(n-1) times the sum of their absolute values,
-    an inner product of n terms by at most gamma_n times that of the absolute products,
+    an inner product of n terms by at most gamma_n times the sum of the absolute products,
 
 and n further operations on each term turn gamma_m into gamma_(m+n) (Higham, Accuracy and Stability
-of Numerical Algorithms, sections 3.1 and 4.2). Products that underflow are off by 2^-1075 at most
-besides; TINY is far above what all of them in a computation can add up to, and far below anything
-of interest.
+of Numerical Algorithms, sections 3.1 and 4.2). A product that underflows is off by at most 2^-1075
+more. TINY is far above the sum of all such errors in a computation, and far below any number of
+interest.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ TINY = 1e-290
 
 
 def gamma(n: float) -> float:
-    """Return at least n u / (1 - n u), for 0 <= n < 2^52; `ValueError` beyond."""
+    """Return an upper bound on n u / (1 - n u), for 0 <= n < 2^52; `ValueError` beyond."""
     if not 0 <= n < 2.0**52:
         raise ValueError(f"{n} operations are too many for a bound on their rounding errors")
-    # Product, difference and quotient are each rounded once; the next number but two is above.
+    # Product, difference and quotient are each rounded once: the factor outweighs all three.
     quotient = n * UNIT_ROUNDOFF / (1.0 - n * UNIT_ROUNDOFF)
     return quotient * (1.0 + 8.0 * UNIT_ROUNDOFF)
 
@@ -47,19 +47,19 @@ def down(value: float) -> float:
 
 
 def sum_up(values: Iterable[float]) -> float:
-    """Return at least the exact sum; the sum itself where all values are 0."""
+    """Return an upper bound on the exact sum; 0 if all values are 0."""
     total = math.fsum(values)  # correctly rounded
     return up(total) if total else total
 
 
 def sum_down(values: Iterable[float]) -> float:
-    """Return at most the exact sum; the sum itself where all values are 0."""
+    """Return a lower bound on the exact sum; 0 if all values are 0."""
     total = math.fsum(values)
     return down(total) if total else total
 
 
 def norm_up(values: NDArray[np.float64]) -> float:
-    """Return at least the Euclidean (Frobenius) norm; 0 exactly where all values are."""
+    """Return an upper bound on the Euclidean (Frobenius) norm; 0 if all values are 0."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0.0:
         return 0.0
@@ -74,7 +74,7 @@ def difference_and_error(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return d and r with a - b = d + r exactly, d the rounded difference (Knuth's two-sum).
 
-    Nothing may be beyond 1e300.
+    No entry may be beyond 1e300.
     """
     d = a - b
     minus_b = d - a
@@ -82,10 +82,10 @@ def difference_and_error(
 
 
 def sum_of_smallest(M: NDArray[np.float64], k: int) -> float:
-    """Return at most the sum of the k smallest eigenvalues of M (m, m), symmetric, 0 <= k <= m.
+    """Return a lower bound on the sum of the k smallest eigenvalues of M (m, m), symmetric.
 
-    That sum is the minimum of <M, Y> over the orthogonal projectors Y of rank k. For any numbers
-    theta, L_1 .. L_m and any vectors v_1 .. v_m, with
+    Here 0 <= k <= m. The sum is the least <M, Y> over the orthogonal projectors Y of rank k. For
+    any numbers theta, L_1 .. L_m and any vectors v_1 .. v_m, with
 
         E = M - theta I - sum of L_i v_i v_i',
 
@@ -94,14 +94,13 @@ def sum_of_smallest(M: NDArray[np.float64], k: int) -> float:
 
         <M, Y> >= k theta - sum of |L_i| |v_i|^2 over L_i < 0 - sqrt(k) ||E||_F.
 
-    Nothing is assumed of L and v, which are the eigenvalues less theta and the eigenvectors that
-    LAPACK found; theta is the k-th smallest eigenvalue, so that k - 1 of the L_i are negative and
-    the bound is the sum itself but for rounding. E is computed with the sum over i in chunks of
-    s = sqrt(m) terms, and so but for an error of at most gamma_(s + m / s + 3) times
-    |M| + |theta| I + sum of |L_i| |v_i| |v_i|' entry by entry, whose Frobenius norm is at most
-    ||M||_F + |theta| sqrt(m) + sum of |L_i| |v_i|^2.
+    LAPACK finds v, the eigenvectors, and L, the eigenvalues less theta, the k-th smallest one. The
+    bound is right for any of these numbers; for exact ones it is the sum itself. E is computed with
+    the sum over i in chunks of s = sqrt(m) terms. Each entry is off by at most
+    gamma_(s + m / s + 3) times the same entry of |M| + |theta| I + sum of |L_i| |v_i| |v_i|'. The
+    Frobenius norm of this matrix is at most ||M||_F + |theta| sqrt(m) + sum of |L_i| |v_i|^2.
 
-    Raises `Rejected` where M is not finite, or LAPACK finds no eigenvalues.
+    Raises `Rejected` if M is not finite, or LAPACK finds no eigenvalues.
     """
     m = len(M)
     largest = float(np.abs(M).max(initial=0.0))

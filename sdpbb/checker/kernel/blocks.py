@@ -1,4 +1,4 @@
-"""Blocks of a node: points that are in one cluster, and cannot-links between blocks."""
+"""Blocks of a node: points that share a cluster, and cannot-links between blocks."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ from .rules import (
 class Blocks:
     """State of a node: its clusterings into exactly k clusters, by blocks of points.
 
-    They keep the blocks together and blocks that are cannot-linked apart, and their clusters keep
-    the rules. Nothing is changed in place.
+    Each block is in one cluster, cannot-linked blocks are in different ones, and all clusters
+    satisfy the rules. Nothing is changed in place.
 
-    Where k = 1, all points share a block. Where k = 2, those that are an even number of
-    cannot-links apart do: they share the cluster that is left. Two blocks that break the rules
-    together are cannot-linked (`rules.broken_together`).
+    If k = 1, all points share a block. If k = 2, points an even number of cannot-links apart share
+    a block. Two blocks that break the rules together are cannot-linked (`rules.broken_together`).
 
     Attributes
     ----------
@@ -56,7 +55,7 @@ class Blocks:
         cannot_link: NDArray[np.int64],
         rules: Rules = (),
     ) -> Blocks:
-        """Return the blocks of n points, pairs (p, 2) of which are linked, with rules."""
+        """Return the blocks of n points with must-links and cannot-links (p, 2), and rules."""
         block_of, m = _number_names(_joined(n, must_link))
         rules = with_limits(rules, n, k)
         return cls(k, block_of, np.zeros((m, m), np.bool_), rules).separated(cannot_link)
@@ -72,7 +71,7 @@ class Blocks:
 
     @cached_property
     def contradiction(self) -> str | None:
-        """Reason why there is plainly no such clustering, or None."""
+        """Plain reason why no such clustering exists, or None."""
         if self.adjacency.diagonal().any():
             return "two points that share a block are cannot-linked"
         if self.k == 1 and self.adjacency.any():
@@ -95,8 +94,8 @@ class Blocks:
     def component_of(self) -> NDArray[np.intp] | None:
         """Connected components (m,) of the pairs of blocks that may share a cluster.
 
-        No cluster is across two of them. None if there is one. Where m = k, each block is a
-        cluster.
+        No cluster has blocks of two components. None: there is only one. If m = k, each block is a
+        cluster, and so a component.
         """
         if self.m == self.k:
             return np.arange(self.m)
@@ -136,13 +135,12 @@ class Blocks:
         """Return the blocks after merges, rows (t, k + 1) of points, applied one after the other.
 
         A row has i, j and k - 1 others. The blocks of the others are cannot-linked to each other
-        and to those of i and j, so that they take up k - 1 clusters, and i and j share the last
-        one.
+        and to the blocks of i and j. So they take k - 1 clusters, and i and j share the last one.
 
         Raises
         ------
         Rejected
-            Naming the first row that is not so.
+            With the first row that is not two such cliques.
         """
         if self.k < 3:
             raise Rejected("merges; expected none where k < 3")
@@ -161,19 +159,21 @@ class Blocks:
     ) -> Blocks:
         """Return the blocks after pairs (p, 2) of equal points (n, d) are linked.
 
-        They have no cannot-links, and share their blocks with points equal to them alone. Points
-        `named` by soft pairs are in none of the blocks without cannot-links that are meant here.
-        The least cost of all clusterings is that of those which keep these links. For if such
-        blocks, of v and w points, are in clusters A and B of a cheapest one, both means are at
-        them: if not, that farther from its mean, d_A >= d_B say, would save by moving, as N_B v /
-        (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So that in A moves to B for nothing; and if it
-        leaves A empty, two of the k blocks without cannot-links or more are in one of the other k -
-        1 clusters, and one of these two moves to A, which never costs.
+        A block is free if it has no cannot-links, its points are equal, and none is `named` by soft
+        pairs. The pairs are in free blocks, and k free blocks or more remain.
+
+        The least cost stays the same. To see this, take two free blocks with the same points in
+        clusters A and B of a cheapest clustering. Let d_A >= d_B be the distances of the points
+        from the means, N_A and N_B the points of the clusters, and v those of the block in A. Then
+        d_A = 0. Otherwise this block would save by moving to B, as
+        N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So it moves to B at no cost. If A is
+        empty then, one of the other k - 1 clusters has two of the k free blocks. One of these moves
+        to A, which never costs more.
 
         Raises
         ------
         Rejected
-            If the pairs are not such, or fewer than k blocks without cannot-links are left.
+            If a pair is not in free blocks, or fewer than k of these remain.
         """
         if without_idle(self.rules):
             raise Rejected("equal points; expected none where clusters keep rules")
@@ -208,6 +208,7 @@ class Blocks:
         return bool(a != b and not self.adjacency[a, b])
 
     def _closure(self) -> Blocks:
+        """Return the blocks after the cannot-links and merges that follow from rules and k."""
         blocks = self._separated_by_rules()
         while blocks.k <= 2:
             # Larger blocks may break the rules together.
@@ -218,6 +219,7 @@ class Blocks:
         return blocks
 
     def _separated_by_rules(self) -> Blocks:
+        """Return the blocks with cannot-links between two that break the rules together."""
         if not self.rules:
             return self
         adjacency = self.adjacency | broken_together(self.block_rules, self.m)
@@ -226,12 +228,12 @@ class Blocks:
     def _with_forced_merges(self) -> Blocks:
         """Return the blocks after the merges that follow for k = 1 and k = 2.
 
-        It is this very object if none do.
+        It is this object itself if there are none.
         """
         if self.k == 1:
             return self._merge(np.zeros(self.m, np.intp))
-        # Blocks next to the same block are an even number of cannot-links apart, and sharing a
-        # neighbour, passed on, reaches all that are.
+        # Two neighbours of a block are two cannot-links apart; chains of such pairs connect all
+        # blocks an even number apart.
         block, neighbour = np.nonzero(self.adjacency)
         first = self.adjacency.argmax(axis=1)
         return self._merge(_joined(self.m, np.column_stack([first[block], neighbour])))
@@ -248,9 +250,9 @@ class Blocks:
 
 
 def _joined(size: int, pairs: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return a name (size,) of each of the sets that pairs (p, 2) join the numbers 0..size-1 to.
+    """Return names (size,) of 0..size-1: two have the same if pairs (p, 2) connect them.
 
-    Names fall until the two of each pair have the same.
+    Names decrease until both ends of each pair have the same.
     """
     i, j = pairs.T
     names = np.arange(size)
@@ -264,7 +266,7 @@ def _joined(size: int, pairs: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def _number_names(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
-    """Return names as numbers 0, 1, ... by their first occurrence, and how many there are."""
+    """Return names as numbers 0, 1, ... in order of first occurrence, and their count."""
     _, first, which = np.unique(names, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.intp)
     number[np.argsort(first)] = np.arange(len(first))
@@ -272,6 +274,7 @@ def _number_names(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
 
 
 def _is_clique(adjacency: NDArray[np.bool_], blocks: list[int]) -> bool:
-    # A block that occurs twice is not adjacent to itself, where the state has a clustering.
+    """Return whether all blocks are different and cannot-linked to each other."""
+    # A block that occurs twice is not adjacent to itself, unless the node is contradictory.
     others = ~np.eye(len(blocks), dtype=np.bool_)
     return bool(adjacency[np.ix_(blocks, blocks)][others].all())

@@ -1,22 +1,22 @@
-"""Certificate: a claim on an instance, and the log of its proof; nothing is proven yet.
+"""Certificate as read: a claim on an instance, and the log of its proof. Nothing is proven here.
 
-The log is a text: a line of JSON for each step, with the arrays that belong to it. The first line
-is the claim. Line 1, 2, ... is a step, in the order in which they are checked: a list that begins
-with a word. An array `N` of line 7 is `7.N` in the archive.
+The log is a text of lines of JSON. Line 0 is the claim. Lines 1, 2, ... are the steps in the order
+of the check: lists that begin with a word, with arrays. Array `N` of line 7 is `7.N` in the file.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from abc import ABC
+from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .archive import FORMAT, NUMBERS, TEXT, Archive
+from .archive import FORMAT, NUMBERS, TEXT, Archive, Length
 from .rejection import Rejected
 from .verdict import FEASIBLE, INFEASIBLE, OPTIMAL, STATUSES
 
@@ -36,14 +36,66 @@ DIGESTS = {
     "soft_must_link": "soft must-links",
     "soft_cannot_link": "soft cannot-links",
 }
-"""What a rejection calls the things that a claim has digests of, by their names.
+"""Names of the digests in a claim, and what a rejection calls the things they are about.
 
-From the weights on, they are there only if the instance has such things.
+A claim has the last three only if the instance has weights or such soft pairs.
 """
 _CLAIM = (
     *("certificate", "written_by", "n", "d", "k", *list(DIGESTS)[:4]),
     *("tolerance", "status", "cost", "lower_bound"),
 )
+
+
+Reader = Callable[[Any, str], Any]
+"""Reader of a field from its value and name; it raises `Rejected`."""
+Shape = tuple[tuple[str, ...], *tuple[Length, ...]]
+"""Types and lengths that an array may have."""
+Take = Callable[..., NDArray[Any]]
+"""Reader of an array from its name and its `Shape`, as `Archive.take`."""
+Written = tuple[list[Any], dict[str, NDArray[Any]]]
+"""Record in a file: its list, and its arrays by their names."""
+
+
+class Record(ABC):
+    """Record in a step: a list of a word and fields, and arrays.
+
+    Each kind is a dataclass whose attributes are the fields and the arrays.
+    """
+
+    WORD: ClassVar[str]
+    """First entry of the list."""
+    PROOF: ClassVar[str]
+    """The rule of docs/proof_rules.md that says what it proves."""
+    READS: ClassVar[dict[str, Reader]] = {}
+    """Readers of the fields, by their names."""
+
+    @classmethod
+    def shapes(cls, values: dict[str, Any], m: int) -> dict[str, Shape]:
+        """Return the shapes of the arrays by their names, for the fields and m blocks."""
+        return {}
+
+    @classmethod
+    def read(cls, values: list[Any], take: Take, m: int) -> Self:
+        """Return the record of a step about m blocks.
+
+        values : entries of the list after the word
+
+        Raises
+        ------
+        Rejected
+            If a field or an array is not what the record has. The shape of an array is checked
+            before it is read.
+        """
+        stated = zip(cls.READS.items(), fields(values, *cls.READS), strict=True)
+        read = {name: reader(value, name) for (name, reader), value in stated}
+        arrays = {name: take(name, *shape) for name, shape in cls.shapes(read, m).items()}
+        return cls(**read, **arrays)
+
+    def written(self) -> Written:
+        """Return the record as a file has it."""
+        values = {name: getattr(self, name) for name in self.READS}
+        arrays = {name: getattr(self, name) for name in self.shapes(values, 0)}
+        return [self.WORD, *values.values()], arrays
 
 
 @dataclass(frozen=True)
@@ -52,10 +104,10 @@ class Certificate:
 
     Attributes
     ----------
-    digests : of the instance, by their names, as `StatedInstance` has them
-    cost : of the labels, where status is "optimal" or "feasible"
-    lower_bound : on the cost of every clustering; None where status is "infeasible"
-    log : of the proof, a line for the claim and for each step
+    digests : of the instance, by name, as in `StatedInstance.digests`
+    cost : of the labels if status is "optimal" or "feasible", else None
+    lower_bound : on the cost of every clustering; None if status is "infeasible"
+    log : lines of the claim and the steps
     """
 
     n: int
@@ -70,18 +122,13 @@ class Certificate:
     log: list[bytes]
 
     @classmethod
-    def read(cls, data: bytes) -> Certificate:
-        """Read a certificate from the bytes of a file; see `load`."""
-        return cls.load(BytesIO(data))
-
-    @classmethod
     def load(cls, file: BinaryIO) -> Certificate:
         """Read a certificate from a file, which stays open while its arrays are taken from it.
 
         Raises
         ------
         Rejected
-            If it is not a certificate, saying which value is none that it may have there.
+            If it is not a certificate; the message names the wrong value.
         """
         archive = Archive(file)
         log = archive.take(LOG, TEXT, range(1, _LONGEST)).tobytes().split(b"\n")
@@ -128,7 +175,7 @@ class Certificate:
 
 
 def _stated(claim: dict[str, Any], name: str, status: str, is_expected: bool) -> float | None:
-    """Return a number that is there if it is expected, and else null."""
+    """Return a number of the claim, None for null; `Rejected` unless it is as expected."""
     if (claim[name] is not None) != is_expected:
         what = "a value" if is_expected else "null"
         raise Rejected(f"{name}: expected {what} where the status is {status!r}")
@@ -145,6 +192,7 @@ def lines(claim: dict[str, Any], steps: list[list[Any]]) -> NDArray[np.uint8]:
 
 
 def _parsed(line: bytes) -> Any:
+    """Return the value of a line of JSON, of finite numbers and distinct keys."""
     try:
         return json.loads(
             line.decode("utf-8"),
@@ -178,28 +226,28 @@ def _whole(digits: str) -> int:
 
 
 def fields(values: list[Any], *names: str) -> list[Any]:
-    """Return values, one for each name."""
+    """Return the values; `Rejected` unless there is one for each name."""
     if len(values) != len(names):
         raise Rejected(f"{len(values)} values; expected {', '.join(names) or 'none'}")
     return values
 
 
 def items(value: Any, what: str) -> list[Any]:
-    """Return a list."""
+    """Return the value; `Rejected` unless it is a list."""
     if not isinstance(value, list):
         raise Rejected(f"{what}: {shown(value)}; expected a list")
     return value
 
 
 def whole(value: Any, what: str, least: int, below: int) -> int:
-    """Return an integer in least..below - 1; true and false are none."""
+    """Return the value; `Rejected` unless it is an integer in least..below - 1."""
     if type(value) is not int or not least <= value < below:
         raise Rejected(f"{what}: {shown(value)}; expected a whole number in {least}..{below - 1}")
     return value
 
 
 def number(value: Any, what: str, least: float = -math.inf, below: float = math.inf) -> float:
-    """Return a finite number, at least `least` and below `below`."""
+    """Return the value as a float; `Rejected` unless it is finite, >= least and < below."""
     if type(value) is int and abs(value) < 2**53:
         value = float(value)
     if type(value) is not float or not least <= value < below:
@@ -209,10 +257,15 @@ def number(value: Any, what: str, least: float = -math.inf, below: float = math.
 
 
 def word(value: Any, what: str, *allowed: str) -> str:
-    """Return one of the allowed words."""
+    """Return the value; `Rejected` unless it is one of the allowed words."""
     if type(value) is not str or value not in allowed:
         raise Rejected(f"{what}: {shown(value)}; expected {' or '.join(allowed)}")
     return value
+
+
+def one_of(*words: str) -> Reader:
+    """Return a reader of one of these words."""
+    return lambda value, name: word(value, name, *words)
 
 
 def shown(value: Any) -> str:

@@ -1,15 +1,15 @@
-"""Evidence: dual values of the semidefinite relaxation, any of which prove a lower bound.
+"""Evidence by dual values of the semidefinite relaxation, any of which prove a lower bound.
 
-Of a clustering of m blocks with weights e (n points in all), means c and scatter w inside, let
-Z_ij = 1/|C| where i and j share the cluster C of |C| points, and else 0. Then
+Let a clustering have m blocks of weights e (n in all), means c and scatter w inside. Let
+Z_ij = 1/|C| if i and j share the cluster C of weight |C|, and 0 otherwise. Then
 
     cost = sum of w + sum of e_i |c_i|^2 - <G, Z>,       G_ij = e_i e_j c_i . c_j,
 
 Z e = 1, and with D = diag(e), Y = D^1/2 Z D^1/2 is an orthogonal projector of rank k. For
 
-    N        symmetric, >= 0 where i and j are not cannot-linked (Z_ij = 0 where they are),
-    t >= 0   multipliers of valid inequalities <B_c, Z> >= b_c, or of ones that a clustering may
-             violate at a price which is part of its cost, up to that price (`cuts.lifted`),
+    N        symmetric, >= 0 for i and j that are not cannot-linked (Z_ij = 0 for others),
+    t >= 0   multipliers of valid inequalities <B_c, Z> >= b_c; or of inequalities that a clustering
+             violates at a price, a part of its cost that t does not exceed (`cuts.lifted`),
     a        any vector: <e a' + a e', Z> = 2 a'1, as Z e = 1,
     T        for k = 2, any sum of w a_p' + a_p w' for vectors w with Z w = 0,
 
@@ -17,46 +17,43 @@ and S = - G - N - sum of t_c B_c + e a' + a e' + T, M = D^-1/2 S D^-1/2,
 
     cost >= sum of w + sum of e_i |c_i|^2 + b't - 2 a'1 + <S, Z> + <N, Z>,
 
-where <S, Z> = <M, Y> is at least the sum of the k smallest eigenvalues of M. a and T are free and
-are chosen so that the bound is best possible: D^-1/2 e, an eigenvector of every Y with value 1,
-becomes one of M with a value below all others, and the vectors D^-1/2 w get one above the least.
+where <S, Z> = <M, Y> is at least the sum of the k smallest eigenvalues of M. Any a and T are right.
+These are chosen for the best bound: D^-1/2 e, an eigenvector of every Y with value 1, becomes one
+of M with a value below all others, and the vectors D^-1/2 w get a value above the least ones.
 
 For k = 2 every block is with exactly one block of a cannot-linked pair, so that Z (1_Q - 1_Q') = 0
 for any two such pairs Q and Q'.
 
-Where blocks are in components that no cluster is across, Z is 0 between two of them, so that S may
-be anything there. It is set to 0, which is best possible: with 0 there, the sum of the k smallest
-eigenvalues of a matrix is never less. So the means of one component do not matter to another, nor
-do the N and the cuts between the two. Z e = 1 holds in each component by itself, so e a' + a e' is
-restricted to pairs inside of components as well: the part of D^-1/2 e in each becomes an
-eigenvector.
+If no cluster has blocks of two components, Z is 0 between them, and S may be anything there. It is
+set to 0, which never makes the sum of the k smallest eigenvalues less. So means, N and cuts between
+components do not matter. As Z e = 1 holds in each component by itself, e a' + a e' is also
+restricted to pairs inside of components: the part of D^-1/2 e in each becomes an eigenvector.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .archive import REALS, Archive
+from .archive import REALS
 from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_of_smallest, sum_up, up
 from .blocks import Blocks
-from .certificate import fields, number
+from .certificate import Take, Written, fields, number
 from .cuts import Cuts
-from .cuts.inequalities import ClusterLimits, CutSums, NodeFacts
-from .evidence import FULL, Effort, Evidence, Written
+from .cuts.inequalities import ClusterLimits, CutSums, NodeFacts, WeightBounds
+from .evidence import FULL, Effort, Evidence
 from .geometry import Contracted
 from .rejection import Rejected
-from .rules import Rules, measure, measures
-from .sizes import WeightBounds
+from .rules import Rules, find_measure, measures
 
 Matrix = NDArray[np.float64]
 SingleOrDouble = NDArray[np.float32] | NDArray[np.float64]
 
-# Dual values beyond this, in units of the largest squared coordinate, prove nothing.
+# Dual values beyond this, in units of the largest squared coordinate, are rejected.
 _LARGEST = 2.0**200
 
 
@@ -64,10 +61,11 @@ _LARGEST = 2.0**200
 class Semidefinite(Evidence):
     """Dual values of the semidefinite relaxation of a node of m blocks.
 
-    unit : a power of two; N and multipliers are in this unit of squared length of the data
-    N : (m (m + 1) / 2,) the upper triangle row by row, diagonal included, of a symmetric matrix;
-        >= 0 but for cannot-linked pairs, float32 or float64
-    cuts, multipliers : and their multipliers >= 0, (number of cuts,), float32 or float64
+    unit : a power of two, the unit of N and multipliers as squared lengths of the data
+    N : (m (m + 1) / 2,) upper triangle of a symmetric matrix, row by row with the diagonal; >= 0
+        except for cannot-linked pairs, float32 or float64
+    cuts : valid inequalities
+    multipliers : (number of cuts,) >= 0, float32 or float64
     """
 
     unit: float
@@ -79,14 +77,14 @@ class Semidefinite(Evidence):
     PROOF: ClassVar = "dual bound"
 
     @classmethod
-    def read(cls, values: list[Any], arrays: Archive, m: int) -> Semidefinite:
+    def read(cls, values: list[Any], take: Take, m: int) -> Self:
         unit, groups = fields(values, "unit", "cuts")
-        cuts = Cuts.read(groups, arrays, m)
+        cuts = Cuts.read(groups, take, m)
         return cls(
             unit=number(unit, "unit"),
-            N=arrays.take("N", REALS, m * (m + 1) // 2),
+            N=take("N", REALS, m * (m + 1) // 2),
             cuts=cuts,
-            multipliers=arrays.take("multipliers", REALS, len(cuts)),
+            multipliers=take("multipliers", REALS, len(cuts)),
         )
 
     def written(self) -> Written:
@@ -112,7 +110,7 @@ class DualTerms:
     node : facts that make the cuts valid
     cuts : their sums
     a, X : (m,) and (m, m), T being X + X'
-    S : (m, m) about the matrix with all terms
+    S : (m, m) the matrix of all terms, but for rounding
     """
 
     exponent: int
@@ -127,7 +125,7 @@ class DualTerms:
 
     @classmethod
     def of(cls, contracted: Contracted, blocks: Blocks, evidence: Semidefinite) -> DualTerms:
-        """Return the terms of evidence; `Rejected` if it is not what `Semidefinite` says."""
+        """Return the terms of evidence; `Rejected` if it is not as `Semidefinite` says."""
         e, across = contracted.weights, contracted.across
         k, adjacency = blocks.k, blocks.adjacency
         # In units of a power of 4 nothing overflows, and what underflows is within TINY.
@@ -157,8 +155,7 @@ def dual_bound(
 ) -> tuple[float, DualTerms]:
     """Return the bound for x^, and its terms.
 
-    Every clustering with matrix Z costs at least the bound, and <N, Z> of the terms besides. Of the
-    rules, limits on sizes and weights make cuts valid.
+    Every clustering with matrix Z costs at least the bound plus <N, Z> of the terms.
     """
     terms = DualTerms.of(contracted, blocks, evidence)
     k, adjacency = blocks.k, blocks.adjacency
@@ -169,8 +166,8 @@ def dual_bound(
     scaling = np.outer(r, r)
     M = scaling * terms.S
 
-    # Terms of G are off by gamma_(d+2), of the cuts by as many u as there are and one, of the rest
-    # by 2 u; four additions follow. Errors where Z is 0 are of no consequence.
+    # Entries of G are off by gamma_(d+2), sums of cuts by (number of terms + 1) u, others by 2 u.
+    # Four additions follow. Errors in entries where Z is 0 do not matter.
     d, count = c.shape[1], terms.cuts.roundings
     lengths = np.sqrt(np.square(vectors).sum(axis=1))
     sizes = N + np.abs(ea) + np.abs(ea.T) + np.abs(X) + np.abs(X.T)
@@ -202,9 +199,9 @@ def dual_bound(
 
 
 def _limits(contracted: Contracted, rules: Rules) -> ClusterLimits | None:
-    """Return the limits that cuts may know of."""
+    """Return the limits on the weights of clusters that cuts may use, or None."""
     if contracted.counts_points:
-        points = measure(rules, counts_points=True)
+        points = find_measure(rules, counts_points=True)
         return None if points is None else points.limits
     return WeightBounds.of(contracted.weights, measures(rules))
 
@@ -212,14 +209,14 @@ def _limits(contracted: Contracted, rules: Rules) -> ClusterLimits | None:
 def _free_terms(
     S: Matrix, contracted: Contracted, k: int, adjacency: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], Matrix]:
-    """Return the free terms of S: a vector a (m,) and a matrix X (m, m), T = X + X'.
+    """Return the free terms: a vector a (m,) and a matrix X (m, m), T = X + X'.
 
-    They are for S without them.
+    S is given without them.
 
     With u = sqrt(e / n) and M = D^-1/2 S D^-1/2, e a' + a e' adds u b' + b u' to M, where
-    b = sqrt(n) D^-1/2 a, and b = -M u + (u'M u + value) u / 2 makes u an eigenvector of that value.
-    It is among the k smallest where it is below all others, as minus their Frobenius norm is.
-    Each component by itself; n are its points then.
+    b = sqrt(n) D^-1/2 a. b = -M u + (u'M u + value) u / 2 makes u an eigenvector of that value.
+    The value is minus the Frobenius norm, which is below all other eigenvalues. Each component is
+    treated by itself, with its own n.
     """
     m, root = contracted.m, np.sqrt(contracted.weights)
     M = S / np.outer(root, root)
@@ -244,7 +241,7 @@ def _free_terms(
 
 
 def disjoint_pairs(adjacency: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return cannot-linked pairs of blocks, as many disjoint ones as are found greedily."""
+    """Return disjoint cannot-linked pairs of blocks, found greedily."""
     used: set[int] = set()
     pairs = []
     for j, h in np.argwhere(np.triu(adjacency, 1)).tolist():
@@ -259,14 +256,14 @@ def _kernel_terms(
 ) -> Matrix:
     """Return the X (m, m) that gives the kernel the eigenvalue `value`.
 
-    X = sum of (1_Q - 1_Q') a_Q' over consecutive pairs Q, Q', such that M plus D^-1/2 (X + X')
-    D^-1/2 has the eigenvalue `value` on the span of D^-1/2 (1_Q - 1_Q').
+    X = sum of (1_Q - 1_Q') a_Q' over consecutive pairs Q, Q', such that
+    M + D^-1/2 (X + X') D^-1/2 has the eigenvalue `value` on the span of D^-1/2 (1_Q - 1_Q').
 
     With P the projector on that span, P H + H' P for H = - M + (M P + value I) / 2 does that; P is
     V (I - v v') V' for the normalised D^-1/2 1_Q as columns of V and v_Q proportional to the
-    inverse lengths of D^-1/2 1_Q. Rows j and h of X are equal for a pair Q = (j, h), b_Q, and the
-    b_Q add up to 0. They are differences of consecutive a_Q, each rounded on its own: so the
-    identity holds for numbers close to those that X holds, which differ by one rounding.
+    inverse lengths of D^-1/2 1_Q. For a pair Q = (j, h), rows j and h of X are equal, b_Q, and the
+    b_Q add up to 0. Each b_Q is the rounded difference of two consecutive a_Q. So Z X = 0 holds for
+    a matrix from which X differs by one rounding of each entry.
     """
     m = len(root)
     j, h = np.array(pairs).T
@@ -293,7 +290,7 @@ def _kernel_terms(
 
 
 def _exponent(contracted: Contracted, evidence: Semidefinite) -> int:
-    """Return about the binary exponent of the lengths."""
+    """Return the exponent of the unit of length: of coordinates, or of dual values if all are 0."""
     mantissa, exponent = math.frexp(evidence.unit) if evidence.unit > 0.0 else (0.0, 0)
     if mantissa != 0.5 or not 1e-250 <= evidence.unit <= 1e250:
         raise Rejected(f"the unit of dual values is {evidence.unit!r}, not a power of two")
@@ -302,9 +299,9 @@ def _exponent(contracted: Contracted, evidence: Semidefinite) -> int:
 
 
 def _scaled(values: Matrix, unit: float, exponent: int) -> Matrix:
-    """Return values * unit / 4^exponent.
+    """Return values * unit / 4^exponent; `Rejected` if one is too large.
 
-    Any number >= 0 proves something: roundings do not matter.
+    They need not be exact: any dual values are right.
     """
     with np.errstate(over="ignore"):
         scaled = np.ldexp(values, math.frexp(unit)[1] - 1 - 2 * exponent)
@@ -314,9 +311,9 @@ def _scaled(values: Matrix, unit: float, exponent: int) -> Matrix:
 
 
 def _unpacked(packed: NDArray[np.floating], adjacency: NDArray[np.bool_]) -> Matrix:
-    """Return a symmetric matrix (m, m) from its upper triangle row by row.
+    """Return the symmetric matrix (m, m) of an upper triangle, row by row.
 
-    It is >= 0 off the cannot-links.
+    `Rejected` unless it is >= 0 off the cannot-links.
     """
     m = len(adjacency)
     N = np.zeros((m, m))
@@ -328,6 +325,7 @@ def _unpacked(packed: NDArray[np.floating], adjacency: NDArray[np.bool_]) -> Mat
 
 
 def _checked_multipliers(evidence: Semidefinite) -> Matrix:
+    """Return the multipliers; `Rejected` unless all are >= 0."""
     t = evidence.multipliers
     if not (t >= 0.0).all():
         raise Rejected("a multiplier is negative or no number")

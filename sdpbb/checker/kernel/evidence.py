@@ -1,30 +1,48 @@
-"""Evidence for a lower bound: its kinds, the effort of searches, and the kind without values."""
+"""Kinds of evidence for a lower bound, and the limit on the checker's searches."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .archive import Archive, Length
 from .arithmetic import sum_down
 from .blocks import Blocks
-from .certificate import fields, number
+from .certificate import Record
 from .geometry import Contracted
 
 AtStep = Callable[[], None]
-"""Called between the steps of a search, which take a fraction of a second each.
+"""Function called between the steps of a search, which take a fraction of a second each.
 
 An exception that it raises ends the search.
 """
 
 
-def go_on() -> None:
-    """Let a search go on: no time limit, no interrupt."""
+def no_limit() -> None:
+    """Do nothing: no limit on time, no interrupt."""
+
+
+@dataclass
+class Steps:
+    """Steps of one search, counted as it takes them.
+
+    most : steps that it may take
+    at_step : called between them; what it raises ends the search
+    """
+
+    most: int
+    at_step: AtStep = no_limit
+    taken: int = 0
+
+    def take(self, number: int = 1) -> bool:
+        """Count steps; return whether the search may take them."""
+        self.at_step()
+        self.taken += number
+        return self.taken <= self.most
 
 
 @dataclass(frozen=True)
@@ -32,59 +50,23 @@ class Effort:
     """Effort of the searches for one bound.
 
     share : of the limits on nodes and clusters
-    at_step : called between steps; what it raises ends the search
+    at_step : as of `Steps`
     """
 
     share: float = 1.0
-    at_step: AtStep = go_on
+    at_step: AtStep = no_limit
 
-    def of(self, limit: int) -> int:
-        """Return the share of a limit."""
-        return int(self.share * limit)
+    def steps(self, limit: int) -> Steps:
+        """Return the steps of a search with the share of a limit."""
+        return Steps(int(self.share * limit), self.at_step)
 
 
 FULL = Effort()
-"""All of the limits, without an end."""
-
-Written = tuple[list[Any], dict[str, NDArray[Any]]]
-"""Evidence in a file: the list that a step has, and the arrays of the step."""
+"""Full limits on steps, no limit on time."""
 
 
-class Evidence(ABC):
+class Evidence(Record):
     """Values that prove a lower bound on the cost of all clusterings of a node."""
-
-    WORD: ClassVar[str]
-    """The first of its list in a step."""
-    PROOF: ClassVar[str]
-    """The rule of docs/proof_rules.md that says what it proves."""
-    STATES: ClassVar[tuple[str, ...]] = ()
-    """Names of the numbers that follow the word."""
-
-    @staticmethod
-    def shapes(m: int) -> dict[str, tuple[tuple[str, ...], *tuple[Length, ...]]]:
-        """Return the types and the shapes of its arrays about m blocks, by their names."""
-        return {}
-
-    @classmethod
-    def read(cls, values: list[Any], arrays: Archive, m: int) -> Evidence:
-        """Return the evidence of a step, about m blocks.
-
-        values : what follows the word
-
-        Raises
-        ------
-        Rejected
-            If these are not what such evidence has. No array is read before its shape is checked.
-        """
-        stated = zip(cls.STATES, fields(values, *cls.STATES), strict=True)
-        numbers = {name: number(value, name) for name, value in stated}
-        taken = {name: arrays.take(name, *shape) for name, shape in cls.shapes(m).items()}
-        return cls(**numbers, **taken)
-
-    def written(self) -> Written:
-        """Return the evidence as a step has it."""
-        arrays = {name: getattr(self, name) for name in self.shapes(0)}
-        return [self.WORD, *(getattr(self, name) for name in self.STATES)], arrays
 
     @property
     def rules_used(self) -> list[str]:
@@ -93,25 +75,24 @@ class Evidence(ABC):
 
     @abstractmethod
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
-        """Return a proven lower bound on the sum of squares of every clustering of the points.
-
-        The clusterings are those of the state of a node, whose geometry is contracted.
+        """Return a proven lower bound on the cost of every clustering of a node.
 
         Parameters
         ----------
+        contracted, blocks : geometry and state of the node
         effort : of searches
 
         Raises
         ------
         Rejected
-            If the evidence holds no numbers, if what it states is not true, or if a search does
-            not end within its limits. Arrays have the shapes that `read` demands.
+            If a value is not a number, a statement is false, or a search needs more steps. Arrays
+            have the shapes that `read` demands.
         """
 
 
 @dataclass(frozen=True)
 class Scatter(Evidence):
-    """Sum of squares inside the blocks, which every clustering that keeps them costs."""
+    """Evidence without values: every clustering costs the sum of squares inside the blocks."""
 
     WORD: ClassVar = "scatter"
     PROOF: ClassVar = "scatter of blocks"
@@ -121,9 +102,11 @@ class Scatter(Evidence):
 
 
 def scatter_bound(contracted: Contracted, adjacency: NDArray[np.bool_]) -> float:
-    """Return at most what every clustering costs that keeps blocks together, adjacent ones apart.
+    """Return a lower bound on the cost of every clustering of the blocks.
 
-    It is the scatter inside the blocks, and what soft pairs cost in any case.
+    It is the scatter inside the blocks, and the constant of soft pairs (`soft`).
+
+    adjacency : (m, m) cannot-linked pairs of blocks
     """
     scatter = sum_down(contracted.scatter.tolist())
     return contracted.for_points(contracted.with_soft(scatter, adjacency))

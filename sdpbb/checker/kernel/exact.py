@@ -1,20 +1,20 @@
-"""Judge whose numbers are balls: what it proves rests on no analysis of rounding errors.
+"""Judge in balls (python-flint): its proofs rest on no analysis of rounding errors.
 
-A ball is a number and a radius that the exact value is within, and arithmetic on balls keeps that
-(arb, by python-flint). The rules are those of `dual`, `judge` and `evidence`, for the points as
-they are, not for some nearby. Free terms and eigenvectors are chosen in floating-point arithmetic:
-any are right, and what they prove is computed in balls.
+A ball is a number with a radius; the exact value is within. Arithmetic on balls (arb) preserves
+this. The rules are the same as in `dual`, `judge` and `evidence`, but for the points themselves,
+not for some nearby. Free terms and eigenvectors are chosen in floating-point arithmetic: any are
+right, and the bound is computed from them in balls.
 
 With y_p the points less any vector for each component, w_p their weights and s_i the sum of w_p y_p
 over the points of block i,
 
     cost = sum of w_p |y_p|^2 - <G, Z>,    G_ij = s_i . s_j,
 
-so that no means are rounded. Where points have weights, w_p is what `geometry` makes of them: the
-weights of a block add up to the number e_i that the cuts are about.
+so that no means are rounded. If points have weights, w_p are the weights w^ of `geometry`: the
+weights of a block add up to e_i, the number that cuts use.
 
-Right-hand sides of cuts, prices of soft pairs and limits in whole units are the ones of the kernel,
-rounded to the safe side where they are made of a few operations. Sums over whole units are exact.
+Right-hand sides of cuts, prices of soft pairs and limits in whole units come from the kernel, which
+rounds them to the safe side after a few operations. Sums over whole units are exact.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from .geometry import Contracted, Geometry
 from .judge import Judge, pairs_within
 from .rejection import Rejected
 
-# Bits of the centre of a ball: products of coordinates are exact, and sums lose next to nothing.
+# Bits of the centre of a ball: products of coordinates are exact, and sums nearly so.
 _BITS = 256
 
 Reals = NDArray[np.float64]
 Balls = NDArray[np.object_]
-"""Array of balls, which NumPy adds and multiplies entry by entry."""
+"""Array of balls; NumPy adds and multiplies them entry by entry."""
 
 
 class ExactJudge(Judge):
@@ -128,7 +128,7 @@ class ExactJudge(Judge):
         origin = np.empty_like(points)
         for component in np.unique(component_of):
             members = np.flatnonzero(component_of[of] == component)
-            # Free terms are chosen for points around their means.
+            # Any vector is right; near the mean, free terms are best.
             own = None if weights is None else weights[members]
             origin[members] = np.average(points[members], axis=0, weights=own)
         y = self._balls(points) - self._balls(origin)
@@ -140,7 +140,7 @@ class ExactJudge(Judge):
     def _dual(
         self, evidence: Semidefinite, blocks: Blocks, node: _ExactNode
     ) -> tuple[Any, DualTerms]:
-        """Return a lower bound on the sum of squares, and the terms that it is made of."""
+        """Return a lower bound on the sum of squares, as a ball, and its terms; see `dual`."""
         contracted, e = self.contracted(blocks), node.weights
         terms = DualTerms.of(contracted, blocks, evidence)
         unit = self._arb(2) ** (-2 * terms.exponent)
@@ -154,7 +154,7 @@ class ExactJudge(Judge):
         return (unit * node.squares + sides - 2 * a.sum() + least) / unit, terms
 
     def _cuts(self, evidence: Semidefinite, t: Reals, node: NodeFacts) -> tuple[Balls, Any]:
-        """Return the sum of t_c B_c (m, m), and that of t_c b_c."""
+        """Return the sum of t_c B_c, (m, m), and the sum of t_c b_c."""
         lower, sides = self._balls(np.zeros((node.m, node.m))), self._arb(0)
         for found in evidence.cuts.inequalities(node):
             own, t = t[: len(found.sides)], t[len(found.sides) :]
@@ -171,9 +171,10 @@ class ExactJudge(Judge):
         return np.where(np.tri(node.m, dtype=np.bool_), lower, lower.T), sides
 
     def _kernel(self, X: Reals, blocks: Blocks) -> Balls:
-        """Return X in balls, as a sum of (1_Q - 1_Q') a' over cannot-linked pairs of blocks.
+        """Return X in balls such that Z X = 0 exactly.
 
-        Its rows are equal within pairs, and the last one is made such that all pairs add up to 0.
+        Its rows are equal within cannot-linked pairs of blocks. The last row is minus the sum of
+        the other pairs.
         """
         rows = self._balls(X)
         if X.any():
@@ -182,7 +183,7 @@ class ExactJudge(Judge):
         return rows
 
     def _sum_of_smallest(self, M: Balls, k: int) -> Any:
-        """Return at most the sum of the k smallest eigenvalues; see `arithmetic`."""
+        """Return a lower bound on the sum of the k smallest eigenvalues; see `arithmetic`."""
         middle = np.array([[float(entry.mid()) for entry in row] for row in M])
         if not np.isfinite(middle).all():
             raise Rejected("a matrix has entries that are no finite numbers")
@@ -213,7 +214,7 @@ class _ExactNode:
 
 
 def _down(ball: Any) -> float:
-    """Return a number that is at most what a ball holds, and nearly the greatest such."""
+    """Return a float at most every number in a ball, and nearly the greatest such."""
     nearest = float(ball.lower())
     for value in (nearest, math.nextafter(nearest, -math.inf)):
         if ball >= value:
@@ -222,5 +223,5 @@ def _down(ball: Any) -> float:
 
 
 def _up(ball: Any) -> float:
-    """Return a number that is at least what a ball holds; 0 exactly if it holds 0 alone."""
+    """Return a float at least every number in a ball; 0 if it holds 0 alone."""
     return 0.0 - _down(-ball)

@@ -5,20 +5,20 @@ point by the mean of its cluster: its root is a seminorm of X, so
 
     | sqrt(cost of x) - sqrt(cost of x^) | <= ||x - x^||_F      for every clustering.
 
-Bounds are proven for points x^ whose block means are floating-point numbers exactly, and carried
-over to the points x by this. What a clustering pays for soft pairs, p >= 0, does not depend on
-coordinates, and sqrt(s^2 + p) changes by no more than s does: the same holds for the whole cost.
+Bounds are proven for points x^ whose block means are exactly floating-point numbers. The inequality
+carries them over to the points x. The price p >= 0 that a clustering pays for soft pairs does not
+depend on coordinates. As sqrt(s^2 + p) changes by no more than s, the inequality holds for the
+whole cost.
 
-Points may have weights w: the sum of squares is weighted then, and the norms are those of
-W^1/2 x. It is the same for the points 2^q x with the weights 4^-q w; both are exact, and are taken
-such that the mean weight is near 1. The weight of a block is a floating-point number e that is
-at most the sum of its weights: with the weights w^ = w e / (that sum) <= w in each block, no
-clustering costs more than with w, so that what is proven for w^ holds for w. Block means are the
-same.
+Points may have weights w. The sum of squares is weighted then, and norms are of W^1/2 x. It is the
+same for the points 2^q x with the weights 4^-q w; both are exact, and q makes the mean weight about
+1. The weight of a block is a floating-point number e, at most the sum s of its weights. With
+w^ = w e / s <= w in each block, block means stay the same and no clustering costs more. So a bound
+for w^ holds for w.
 
-Where no cluster holds blocks of different components, each component may be moved as a whole: no
-sum of squares is another one then. So each has an origin of its own, near its mean, and coordinates
-are rounded relative to the distances inside of components, however far apart these are.
+If no cluster holds blocks of different components, moving a component as a whole changes no sum of
+squares. So each component has its own origin near its mean. Coordinates are rounded relative to the
+distances inside of components, however far apart these are.
 """
 
 from __future__ import annotations
@@ -41,26 +41,24 @@ _LIGHTEST = 1e-100
 
 @dataclass(frozen=True, eq=False)
 class Contracted:
-    """Blocks of points that every clustering looked at keeps together.
+    """Geometry of the blocks of a node.
 
-    There are points x^ (n, d) with ||x^ - (x - o)||_F <= error for the points x and a vector o for
-    each component, whose block means are exactly `means` and whose sum of squares inside block b is
-    at least scatter[b]. Blocks are numbered by their first point. Weighted, all of it, where points
-    have weights.
+    For the points x and a vector o for each component there are points x^ (n, d) with
+    ||x^ - (x - o)||_F <= error. Their block means are exactly `means`. Their sum of squares inside
+    block b is at least scatter[b]. All of this is weighted if points have weights. Blocks are
+    numbered by their first points.
 
     Attributes
     ----------
     n : number of points
-    weights : (m,) points per block, whole numbers; where points have weights, what block b weighs
-        or hardly less, exact floating-point numbers
+    weights : (m,) e: points per block; or the weight of a block, rounded down, if points have
+        weights
     means : (m, d)
     scatter : (m,) >= 0, 0 for blocks of one point
     error : >= 0
-    component_of : (m,) none of the clusterings has a cluster with blocks of different components;
-        None for a single one
+    component_of : (m,) no cluster has blocks of different components; None: there is only one
+    counts_points : whether weights are the numbers of points per block
     soft : the soft pairs over the blocks, or None
-    counts_points : whether weights are known to be the points per block, which limits on sizes
-        are about
     """
 
     n: int
@@ -92,7 +90,7 @@ class Contracted:
         return np.asarray(self.component_of[:, None] != self.component_of)
 
     def with_soft(self, squares: float, adjacency: NDArray[np.bool_]) -> float:
-        """Return a lower bound on sums of squares and what every clustering pays for soft pairs.
+        """Return a lower bound on costs from one on sums of squares, by the constant of soft pairs.
 
         adjacency : (m, m) pairs of blocks that are cannot-linked
         """
@@ -102,7 +100,7 @@ class Contracted:
         return sum_down([squares, constant]) if constant else squares
 
     def for_points(self, bound: float) -> float:
-        """Return a bound for the points from a lower bound for x^.
+        """Return a lower bound for the points from one for x^.
 
         It is max(0, sqrt(bound) - error)^2, rounded down.
         """
@@ -116,7 +114,7 @@ class Contracted:
     def cutoff(self, below: float) -> float:
         """Return (sqrt(below) + error)^2, rounded up.
 
-        What costs less than `below` for the points costs less than that for x^.
+        A clustering that costs less than `below` for the points costs less than this for x^.
         """
         if self.error == 0.0:
             return below
@@ -128,9 +126,9 @@ class Contracted:
 class Geometry:
     """Points of an instance.
 
-    points : (n, d) finite, no coordinate beyond 1e110; 2^q times those that are given
-    weights : (n,) 4^-q times those that are given; None for 1 each
-    soft : pairs that cost their weights where they are violated
+    points : (n, d) finite, no coordinate beyond 1e110; 2^q times the given ones
+    weights : (n,) 4^-q times the given ones; None: 1 each
+    soft : pairs whose weights are costs if they are violated
     """
 
     points: NDArray[np.float64]
@@ -146,7 +144,7 @@ class Geometry:
     ) -> Geometry:
         """Return the geometry of points (n, d), n, d >= 1, with weights (n,) > 0, or 1 each.
 
-        `Rejected` if they are no such arrays.
+        `Rejected` if the arrays are not of this kind, or numbers are too large.
         """
         points = np.asarray(points)
         if points.ndim != 2 or 0 in points.shape or points.dtype != np.float64:
@@ -164,14 +162,13 @@ class Geometry:
     def centred(
         self, component_of: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return points less a vector near the mean of their component, and what rounding took off.
+        """Return points less a vector near the mean of their component, and rounding errors.
 
-        Both are (n, d): their sum is exactly the difference.
+        Both are (n, d), and their sum is exactly the difference. The mean is computed from
+        differences of points, so that its error is relative to the distances inside of the
+        component. If all points of a component coincide, the vector is this point.
 
-        component_of : (n,), or None for a single one
-
-        Differences to one of its points tell where the mean of a component is, relative to the
-        distances inside of it. Where all of its points coincide, it is there exactly.
+        component_of : (n,); None: there is only one
         """
         n = len(self.points)
         components = [np.arange(n)] if component_of is None else _members(component_of, n)
@@ -191,9 +188,9 @@ class Geometry:
 
         component_of : (m,) of blocks in this order: see `Contracted`
 
-        x^ is `centred`, with every block moved as a whole by the rounding of its mean. That mean
-        is a correctly rounded sum, divided by the size: off by less than 2.01 u of its value.
-        Weighted, its terms are rounded once and the weight of the block is: off by less than
+        x^ is `centred`, with every block moved as a whole by the rounding error of its mean. The
+        mean is a correctly rounded sum divided by the size: off by less than 2.01 u of its value.
+        With weights, its terms and the weight of the block are rounded once more: off by less than
         4.01 u of the mean of the absolute values.
         """
         n, d = self.points.shape
@@ -246,8 +243,8 @@ class Geometry:
     def cost_at_most(self, labels: NDArray[np.intp]) -> float:
         """Return an upper bound on the cost of labels (n,), nearly equal to it.
 
-        It is their sum of squares, and the weights of the soft pairs that they violate. It is
-        exactly 0 where the points of each cluster coincide and none is violated.
+        The cost is their sum of squares and the weights of violated soft pairs. The bound is
+        exactly 0 if the points of each cluster coincide and no soft pair is violated.
         """
         members = _members(labels, len(self.points))
         squares = [_squares_at_most(self.points[c], self._weights_of(c)) for c in members]
@@ -259,13 +256,13 @@ class Geometry:
     def _block_weights(
         self, members: list[NDArray[np.intp]], count: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """Return the number of points of each block, or the greatest number up to their weight."""
+        """Return the number of points of each block, or its weight rounded down to a float."""
         if self.weights is None:
             return count.astype(np.float64)
         weights = self.weights[[block[0] for block in members]]
         for b in np.flatnonzero(count > 1):
             terms = self.weights[members[b]].tolist()
-            total = math.fsum(terms)  # correctly rounded, and so is what it lacks
+            total = math.fsum(terms)  # correctly rounded, as is its error below
             weights[b] = total if math.fsum([*terms, -total]) >= 0.0 else down(total)
         return weights
 
@@ -278,8 +275,7 @@ def _in_mean_units(
     Raises
     ------
     Rejected
-        If the weights are no positive numbers, one for each point, or what they are in these units
-        is no number.
+        If the weights are not positive numbers, one for each point, or cannot be scaled so.
     """
     weights = np.asarray(weights)
     if weights.shape != (len(points),) or weights.dtype != np.float64:
@@ -296,7 +292,7 @@ def _in_mean_units(
 
 
 def _norm_up(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
-    """Return at least the norm of W^1/2 values (n, d)."""
+    """Return an upper bound on the norm of W^1/2 values (n, d)."""
     if weights is None or not values.any():
         return norm_up(values)
     # A root and a product, rounded once each; what underflows is below TINY.
@@ -318,10 +314,11 @@ def _members(labels: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
 def _squares_at_most(x: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
     """Return an upper bound on the sum of squares of points x (s, d) around their mean.
 
-    weights : (s,) of the points; None for 1 each
+    weights : (s,) of the points; None: 1 each
 
-    With x_i - x_0 = y_i + r_i exactly, y_i the rounded difference, its root is at most that of y
-    plus ||r||_F, and around the mean no sum of squares of y is larger than around another vector.
+    Let x_i - x_0 = y_i + r_i exactly, y_i being the rounded difference. The root of the sum for x
+    is at most the root for y plus ||r||_F. The sum for y around its mean is at most the sum around
+    any other vector.
     """
     y, r = difference_and_error(x, np.ascontiguousarray(np.broadcast_to(x[0], x.shape)))
     if not y.any() and not r.any():

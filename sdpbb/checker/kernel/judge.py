@@ -1,23 +1,23 @@
 """Questions of a proof that numbers decide: bounds of nodes, pairs that are apart, costs of labels.
 
-The judge answers them by floating-point arithmetic with bounds on its rounding errors. `exact` has
-one that relies on none.
+The judge answers in floating-point numbers, with bounds on their rounding errors. The judge of
+`exact` answers in balls.
 
-*Excluded pairs* share a cluster in no clustering cheaper than a given number.
-A clustering with matrix Z costs at least bound + <N, Z> (`dual.dual_bound`), and <N, Z> is the sum
-over the clusters C of the sum of N_pq over p, q in C, divided by |C| points: no
-part is negative, as cannot-linked blocks share no cluster. If the clustering costs less than
-cutoff, then with budget = cutoff - bound every cluster has
+*Excluded pairs* share a cluster in no clustering cheaper than a given number, the cutoff. A
+clustering with matrix Z costs at least bound + <N, Z> (`dual.dual_bound`). Here <N, Z> is the sum
+over the clusters C of the sum of N_pq over p, q in C, divided by the weight |C|. No summand is
+negative, as cannot-linked blocks share no cluster. If the clustering costs less than the cutoff,
+then with budget = cutoff - bound every cluster has
 
     sum of N_pq over p, q in C < budget |C| = budget times the sum of e_p over p in C.
 
-For a C that holds i and j, dropping what N >= 0 is between two others, the left side less the right
-is at least
+Let C hold i and j. Leave out N_pq >= 0 of two other blocks. Then the left side less the right is at
+least
 
     N_ii + N_jj + 2 N_ij - budget (e_i + e_j)
         + sum over p of min(0, N_pp + 2 N_ip + 2 N_jp - budget e_p)
 
-with p over all other blocks that may join both. Where this is not negative there is no such C.
+with p over all other blocks that may join both. If this is not negative, there is no such C.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Matrix = NDArray[np.float64]
 PairMask = NDArray[np.bool_]
 
 _LARGEST = 2.0**250
-# Whole units that the budgets of all blocks add up to, about.
+# The budgets of all blocks add up to about 2^58 units.
 _BITS = 58
-# Contractions that are kept: a node and its child often have the same blocks.
+# Number of contractions kept: a node and its child often have the same blocks.
 _KEPT = 2
 
 
@@ -56,16 +56,15 @@ class Judge:
         return evidence.bound(self.contracted(blocks), blocks)
 
     def proves_infeasible(self, prices: Any, blocks: Blocks) -> bool:
-        """Return whether `pricing.Lagrangian` prices prove that the blocks have no clustering."""
+        """Return whether prices (`pricing.Lagrangian`) prove that the blocks have no clustering."""
         return bool(prices.proves_infeasible(self.contracted(blocks), blocks))
 
     def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> PairMask:
-        """Return pairs of blocks that share a cluster in no clustering cheaper than `below`.
+        """Return pairs of blocks (m, m) that no clustering cheaper than `below` has in a cluster.
 
-        They are (m, m), symmetric and False on the diagonal. Adjacent pairs are among them.
-
-        Pairs that are found keep blocks from joining others, so the test is repeated until none is.
-        Raises `Rejected` if the evidence is not what `Semidefinite` says.
+        The marks are symmetric and False on the diagonal. Cannot-linked pairs are among them. As
+        each pair found keeps blocks from joining others, the test is repeated until it finds none.
+        Raises `Rejected` if the evidence is not as `Semidefinite` says.
         """
         contracted, adjacency = self.contracted(blocks), blocks.adjacency
         bound, terms = dual_bound(contracted, blocks, evidence)
@@ -78,12 +77,10 @@ class Judge:
     def far(self, blocks: Blocks, below: float) -> PairMask:
         """Return pairs of blocks, (m, m) symmetric, that their distance alone excludes.
 
-        They share a cluster in no clustering of the points that keeps the blocks together and costs
-        less than `below`.
-
-        A cluster that holds i and j costs at least what the two of them do, e_i e_j / (e_i + e_j)
-        |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs. Blocks of
-        different components share no cluster at all, and are among the pairs.
+        No clustering of the blocks that costs less than `below` has them in a cluster. With i and
+        j in a cluster, a clustering costs at least e_i e_j / (e_i + e_j) |c_i - c_j|^2 and the
+        scatter inside all blocks. Blocks of different components share no cluster, and are among
+        the pairs.
         """
         contracted = self.contracted(blocks)
         e, c, cutoff = contracted.weights, contracted.means, contracted.cutoff(below)
@@ -98,7 +95,7 @@ class Judge:
         return np.asarray((far & far.T) | contracted.across)
 
     def cost_at_most(self, labels: NDArray[np.int64]) -> float:
-        """Return what labels (n,) cost, rounded up."""
+        """Return an upper bound on the cost of labels (n,), nearly equal to it."""
         return self.geometry.cost_at_most(labels)
 
     def contracted(self, blocks: Blocks) -> Contracted:
@@ -116,7 +113,7 @@ class Judge:
 def pairs_within(
     budget: float, N: Matrix, weights: NDArray[np.float64], adjacency: PairMask
 ) -> PairMask:
-    """Return the pairs of blocks that no clustering with <N, Z> < budget has in a cluster.
+    """Return the pairs of blocks (m, m) that no clustering with <N, Z> < budget has in a cluster.
 
     N : (m, m) symmetric, >= 0 off the adjacent pairs
     """
@@ -131,10 +128,10 @@ def pairs_within(
 def _in_units(
     budget: float, N: Matrix, weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return N, rounded down, and what budget e_p are, rounded up, in whole units.
+    """Return N, rounded down, and budget e_p, rounded up, in whole units.
 
-    With a smaller N >= 0 and a larger budget all said here stays true. From there on nothing is
-    rounded: the budgets add up to less than 2^59, and no entry of N counts beyond 2^58.
+    The test stays valid for a smaller N >= 0 and a larger budget. Nothing else is rounded: the
+    budgets add up to less than 2^59, and entries of N are cut to 2^58.
     """
     products = np.nextafter(budget * weights, np.inf)
     exponent = _BITS - math.frexp(float(products.sum()))[1]
@@ -145,9 +142,9 @@ def _in_units(
 
 
 def _exclude(N: NDArray[np.int64], most: NDArray[np.int64], apart: PairMask) -> None:
-    """Add to `apart` all pairs that the test of the module finds, of whole numbers.
+    """Add to `apart` all pairs that the test of the module excludes.
 
-    most : (m,) budget e_p
+    N, most : (m, m) and budget e_p, (m,), in whole units
     """
     own = np.diag(N) - most
     others = ~np.eye(len(most), dtype=bool)

@@ -1,13 +1,14 @@
 """Check of a proof: a walk over the steps of its log, and the bound that follows.
 
-A node stands for the clusterings that keep its blocks together, its cannot-links apart, and the
-rules. Its steps come one after the other, and then its end. A split is followed by the node where
-the two points share a cluster, with all that is below it, and by the one where they do not.
+A node stands for the clusterings of its blocks (`Blocks`). The log has the steps of a node, and
+then its end. A split is followed by the child where the two points share a cluster, with all nodes
+below it, and by the child where they do not.
 
-The value of a node is at most what each of its clusterings costs. At an end without a clustering it
-is infinite, at a split the lesser of the two, and else 0; then, from the last step to the first, it
-is the greater of it and x for a bound x, and the lesser of it and x for pairs that are fixed in all
-clusterings cheaper than x. So it is right: a clustering that does not keep such pairs costs x.
+The value of a node is a lower bound on the cost of each of its clusterings. At the end of the node
+it is infinity if no clustering exists, the lesser value of both children after a split, else 0.
+From there, the steps change it in reverse order. A bound x raises a lower value to x. Pairs that
+are apart in all clusterings cheaper than x lower a higher value to x: the clusterings that are left
+out cost x or more.
 """
 
 from __future__ import annotations
@@ -26,18 +27,21 @@ from .archive import NUMBERS, Archive
 from .blocks import Blocks
 from .certificate import Certificate, fields, items, number, shown, whole, word
 from .dual import Semidefinite
-from .evidence import Evidence, Scatter
+from .evidence import Evidence
 from .judge import Judge
 from .rejection import Rejected, at
 from .rules import measures
 
-# How far below what is proven a stated bound may be, relatively: it is written by arithmetic of
-# another kind, and says what the file proves, not less.
+# A stated bound may be below the proven one by this part of it, as other arithmetic wrote it.
 STATED_WITHIN = 1e-9
 
-_KINDS: dict[str, type[Evidence]] = {kind.WORD: kind for kind in (Scatter, Semidefinite)}
-# Of modules beside the kernel, which are loaded if a proof needs them.
-_MODULES = {"prices": ("..pricing", "Lagrangian"), "clusters": ("..partitions", "Enumerated")}
+# Kinds of evidence by their words. Modules outside of the kernel are loaded if a proof needs them.
+_KINDS = {
+    "scatter": (".evidence", "Scatter"),
+    "dual": (".dual", "Semidefinite"),
+    "prices": ("..pricing", "Lagrangian"),
+    "clusters": ("..partitions", "Enumerated"),
+}
 REASONS = {
     "conflict": "conflicts",
     "clique": "cliques of cannot-links",
@@ -49,10 +53,10 @@ REASONS = {
 
 @dataclass
 class ProofCounts:
-    """Counts of what a proof consists of, and the names of the rules that it uses.
+    """Counts of the parts of a proof, and names of the rules that it uses.
 
-    trees : of which each is a search, or about a subset
-    splits : of nodes; a tree has one leaf more
+    trees : one of a search, or one for each subset
+    splits : a tree has one leaf more than splits
     """
 
     trees: int = 0
@@ -73,12 +77,12 @@ class ProofCounts:
 
 
 def proof_of(certificate: Certificate, lines: range, root: Blocks, judge: Judge) -> ProofTree:
-    """Check the steps of some lines, which prove a bound of the root.
+    """Check the steps of the lines; return the tree, whose `value` is a bound of the root.
 
     Raises
     ------
     Rejected
-        Naming the line that does not prove what it states.
+        With the first line that does not prove what it states.
     """
     tree = ProofTree(judge, root)
     for line in lines:
@@ -88,25 +92,23 @@ def proof_of(certificate: Certificate, lines: range, root: Blocks, judge: Judge)
 
 
 class ProofTree:
-    """Tree of a proof, as far as its steps are checked.
-
-    counts : of its steps
-    """
+    """Tree of a proof, as far as its steps are checked."""
 
     def __init__(self, judge: Judge, root: Blocks) -> None:
         self.counts = ProofCounts(trees=1)
         self._judge, self._n, self._root = judge, len(root.block_of), root
         self._blocks: Blocks | None = root  # of the node under way; None after the last one
-        # Branches that wait, in a deep tree many: what tells their blocks from those of the root.
+        # Second children that wait: blocks of the node that was split, and the pair. They are
+        # compressed, as a deep tree has many.
         self._waiting: list[tuple[bytes, NDArray[np.int64]]] = []
-        # Step by step: bounds, fixed pairs, and ends, with their numbers.
+        # Bounds, fixed pairs, splits and ends in the order of the log, with their numbers.
         self._stated: list[tuple[str, float]] = []
 
     def value(self) -> float:
-        """Return what every clustering of the root costs at least; infinity if there is none."""
+        """Return a lower bound on the cost of every clustering of the root; inf: none exists."""
         if self._blocks is not None:
             raise Rejected("the log ends within a proof; expected the end of each node")
-        values: list[float] = []  # of the nodes after a step that are not below others
+        values: list[float] = []  # of the finished nodes whose parents are not
         for name, stated in reversed(self._stated):
             match name:
                 case "bound":
@@ -120,7 +122,7 @@ class ProofTree:
         return max(0.0, values[0])
 
     def check(self, step: list[Any], arrays: Archive) -> None:
-        """Prove the next step; `Rejected` if it does not prove what it states."""
+        """Check the next step; `Rejected` if it does not prove what it states."""
         blocks, counts = self._blocks, self.counts
         if blocks is None:
             raise Rejected("a step after the end of the proof; expected none")
@@ -163,7 +165,7 @@ class ProofTree:
                 raise Rejected(f"{shown(step)}; expected a step of this format")
 
     def _end(self, value: float) -> None:
-        """End the node under way; the last one that waits is next."""
+        """End the node under way; the last child that waits is next."""
         self._stated.append(("end", value))
         self._blocks = None
         if self._waiting:
@@ -172,6 +174,7 @@ class ProofTree:
             self._blocks = Blocks(k, block_of, adjacency, self._root.rules).separated(pair)
 
     def _with_equal_linked(self, arrays: Archive, blocks: Blocks) -> Blocks:
+        """Return the root after equal points are linked; see `Blocks.with_equal_linked`."""
         if self._stated or blocks is not self._root:
             raise Rejected("equal points; expected them first, in the root")
         pairs = arrays.take("pairs", NUMBERS, range(self._n + 1), 2)
@@ -181,6 +184,7 @@ class ProofTree:
         return blocks.with_equal_linked(geometry.points, self._points(pairs), named)
 
     def _check_bound(self, stated: float, evidence: Any, arrays: Archive, blocks: Blocks) -> None:
+        """Raise `Rejected` unless p (1 - 1e-9) <= stated <= p for the bound p of the evidence."""
         found = _evidence(evidence, arrays, blocks)
         proven = self._judge.bound(found, blocks)
         if not proven - STATED_WITHIN * abs(proven) <= stated <= proven:
@@ -189,7 +193,10 @@ class ProofTree:
         self.counts.use(*found.rules_used)
 
     def _fixed(self, below: float, evidence: Any, arrays: Archive, blocks: Blocks) -> Blocks:
-        """Return the blocks in which all pairs of a step are apart, after they are proven to be."""
+        """Return the blocks with pairs apart that no clustering cheaper than `below` has together.
+
+        `Rejected` unless that is proven.
+        """
         apart = [np.empty((0, 2), np.int64)]
         most = range(blocks.m * (blocks.m - 1) // 2 + 1)
         if evidence is not None:
@@ -211,6 +218,11 @@ class ProofTree:
     def _check_infeasible(
         self, reason: str, rest: list[Any], arrays: Archive, blocks: Blocks
     ) -> None:
+        """Raise `Rejected` unless the reason proves that the blocks have no clustering.
+
+        A reason is a plain contradiction, k + 1 blocks cannot-linked to each other, prices
+        (`pricing.Lagrangian.proves_infeasible`) or a search.
+        """
         if reason == "conflict":
             fields(rest)
             if blocks.contradiction is None:
@@ -236,7 +248,7 @@ class ProofTree:
             self._check_packing(reason == "colouring", rest, blocks)
 
     def _check_packing(self, is_colouring: bool, rest: list[Any], blocks: Blocks) -> None:
-        """Have a search show that no k clusters hold all blocks, or those of some points."""
+        """Raise `Rejected` unless a search finds no k-colouring of some blocks, or no packing."""
         packing = importlib.import_module("..packing", __package__)
         if is_colouring:
             points = self._listed(*fields(rest, "points"))
@@ -250,13 +262,14 @@ class ProofTree:
             raise Rejected("the blocks can be put into clusters of allowed sizes")
 
     def _point(self, value: Any) -> int:
+        """Return the number of a point; `Rejected` unless it is in 0..n - 1."""
         return whole(value, "a point", 0, self._n)
 
     def _listed(self, value: Any) -> list[int]:
         return [self._point(point) for point in items(value, "points")]
 
     def _points(self, array: NDArray[Any]) -> NDArray[np.int64]:
-        """Return an array of numbers of points."""
+        """Return numbers of points; `Rejected` unless all are in 0..n - 1."""
         points = array.astype(np.int64)
         if points.size and not (points.min() >= 0 and points.max() < self._n):
             raise Rejected(f"a point beyond 0..{self._n - 1}")
@@ -264,18 +277,17 @@ class ProofTree:
 
 
 def _evidence(values: Any, arrays: Archive, blocks: Blocks) -> Evidence:
+    """Return the evidence that a list and the arrays of a step state."""
     kind, *rest = items(values, "evidence") or [None]
-    name = word(kind, "evidence", *_KINDS, *_MODULES)
-    if name in _KINDS:
-        return _KINDS[name].read(rest, arrays, blocks.m)
-    module, class_name = _MODULES[name]
-    beside: type[Evidence] = getattr(importlib.import_module(module, __package__), class_name)
-    return beside.read(rest, arrays, blocks.m)
+    module, name = _KINDS[word(kind, "evidence", *_KINDS)]
+    form: type[Evidence] = getattr(importlib.import_module(module, __package__), name)
+    return form.read(rest, arrays.take, blocks.m)
 
 
 def _require_apart(
     pairs: NDArray[np.int64], blocks: Blocks, proven: NDArray[np.bool_], what: str
 ) -> None:
+    """Raise `Rejected` unless the points of each pair are in two blocks that `proven` marks."""
     rows, columns = blocks.block_of[pairs].T
     unproven = np.flatnonzero(~proven[rows, columns] | (rows == columns))
     if len(unproven):
@@ -284,5 +296,6 @@ def _require_apart(
 
 
 def _require_consistent(blocks: Blocks) -> None:
+    """Raise `Rejected` if the blocks contradict each other: such a node has to end."""
     if blocks.contradiction is not None:
         raise Rejected(f"{blocks.contradiction}; expected the end of the node, infeasible")

@@ -12,9 +12,9 @@ class Rejected(Exception):
 
 @contextlib.contextmanager
 def at(place: str) -> Iterator[None]:
-    """Add the place in a certificate to a `Rejected` of the block.
+    """Context manager that adds the place in a certificate to a `Rejected`.
 
-    Numbers that are too large for each other are rejected, too.
+    An overflow becomes a `Rejected`, too.
     """
     try:
         yield

@@ -1,61 +1,62 @@
-"""Rules that every cluster has to keep, besides cannot-links.
+"""Rules that every cluster satisfies, in addition to cannot-links.
 
-A rule is a `Limit` on what a cluster holds, or `Either`: at least one of several lists of rules is
-kept. Weights and counts are never negative, so that whatever part of a cluster is looked at keeps
-the rules that the cluster does. All numbers are whole, and sums of them exact. Limits on a
-`Measure` are among the rules as well, but hold for whole clusters alone.
+A rule is a `Limit` on what a cluster holds, or `Either`: the cluster satisfies at least one of
+several lists of rules. Values and counts are never negative, so each part of a cluster satisfies
+the rules that the cluster does. All numbers are whole, and sums of them exact.
 
-Limits on measures follow from what is stated about the sizes and weights of clusters
-(`with_limits`).
+A `Measure` is a limit that says more about whole clusters than about their parts. Measures follow
+from what is stated about the sizes and weights of clusters (`with_limits`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import Measure, SizeLimits, StatedMeasure, WeightUnits, sums_over
+from .sizes import SizeLimits, StatedMeasure, WeightUnits, sums_over
 
 Marks = NDArray[np.bool_]
 Reals = NDArray[np.float64]
 
 LARGEST_FOR_PAIRS = 64
-"""Up to so many blocks, pairs of them that break an `Either` together are looked for: in a node,
-this is a matter of what is stated there, and it is the same wherever the node is looked at."""
+"""Most blocks for which pairs that break an `Either` together are cannot-linked.
+
+The engine uses the same number, so that both have the same cannot-links.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """Limit on the sum of weights and pairs in each cluster C, of points or of blocks of points:
+    """Limit on each cluster C of points, or of blocks of points, and on each part of it:
 
-    sum of weights_i over i in C + number of the pairs inside C <= most.
+    sum of values_i over i in C + number of the pairs inside C <= most.
 
     Attributes
     ----------
-    weights : (m,) whole numbers >= 0
+    values : (m,) whole numbers >= 0
     pairs : (q, 2) int64, pairs i < j, different ones of points
     most : 0 <= most <= LARGEST_SUM
     """
 
-    weights: NDArray[np.int64]
+    values: NDArray[np.int64]
     pairs: NDArray[np.int64]
     most: int
 
     @property
-    def total(self) -> int:
-        """Sum over all weights and pairs."""
-        weight: int = sum(self.weights.tolist())
-        return weight + len(self.pairs)
+    def is_idle(self) -> bool:
+        """True if all points together are within the limit: it says nothing."""
+        held: int = sum(self.values.tolist())
+        return held + len(self.pairs) <= self.most
 
     @cached_property
     def reals(self) -> Reals:
-        """Weights (m,) as floats, whose sums are exact."""
-        return self.weights.astype(np.float64)
+        """Values (m,) as floats, whose sums are exact."""
+        return self.values.astype(np.float64)
 
     @cached_property
     def matrix(self) -> Reals | None:
@@ -63,20 +64,18 @@ class Limit:
         if not len(self.pairs):
             return None
         i, j = self.pairs.T
-        matrix = np.zeros((len(self.weights),) * 2)
+        matrix = np.zeros((len(self.values),) * 2)
         np.add.at(matrix, (i, j), 1.0)
         return matrix + matrix.T
 
-    def over(self, block_of: NDArray[np.intp]) -> Limit:
+    def over(self, block_of: NDArray[np.intp]) -> Self:
         """Return the limit on clusters of blocks; see `over_blocks`."""
-        weights = sums_over(self.weights, block_of)
-        if not len(self.pairs):
-            return Limit(weights, self.pairs, self.most)
+        values = sums_over(self.values, block_of)
         ends = np.sort(block_of[self.pairs], axis=1).astype(np.int64)
         ends = ends[ends[:, 0] >= 0]
         inside = ends[:, 0] == ends[:, 1]
-        np.add.at(weights, ends[inside, 0], 1)
-        return Limit(weights, ends[~inside], self.most)
+        np.add.at(values, ends[inside, 0], 1)
+        return replace(self, values=values, pairs=ends[~inside])
 
     def spent(self, chosen: Marks) -> Reals:
         """Return the sums of sets (s, m), as (s,)."""
@@ -92,10 +91,41 @@ class Limit:
 
 
 @dataclass(frozen=True, eq=False)
-class Either:
-    """Alternative: each cluster keeps all rules of at least one of several lists.
+class Measure(Limit):
+    """Limits on a measure of clusters, their points or units of weight, a sum of values >= 1.
 
-    Not all clusters need keep those of the same list.
+    A whole cluster is within `limits`. All that follows for a part of one is `most`, their greatest
+    value.
+
+    counts_points : whether it is the number of points
+    """
+
+    limits: SizeLimits
+    counts_points: bool = True
+
+    @classmethod
+    def of(
+        cls, values: NDArray[np.int64], limits: SizeLimits, counts_points: bool = True
+    ) -> Measure:
+        """Return the limits on the sums of values (n,) of points, or (m,) of blocks."""
+        no_pairs = np.empty((0, 2), np.int64)
+        return cls(values, no_pairs, max(limits.most, 0), limits, counts_points)
+
+    @property
+    def is_idle(self) -> bool:
+        return False
+
+    @cached_property
+    def ranges(self) -> Reals:
+        """Different ranges (q, 2) that the sum of a cluster is in one of, ascending."""
+        return self.limits.ranges()
+
+
+@dataclass(frozen=True, eq=False)
+class Either:
+    """Alternatives: each cluster satisfies all rules of at least one list.
+
+    Different clusters may satisfy different lists.
     """
 
     alternatives: tuple[Rules, ...]
@@ -105,61 +135,64 @@ class Either:
             raise ValueError("alternatives: none; expected at least one")
 
 
-Rule = Limit | Either | StatedMeasure | Measure
+Rule = Limit | Either | StatedMeasure
 Rules = tuple[Rule, ...]
-"""All of them are to be kept, by clusters of points or of blocks."""
+"""Rules that each cluster of points, or of blocks, satisfies."""
 
 
 def without_idle(rules: Rules) -> Rules:
-    """Return the rules without limits that all points together are within: these say nothing."""
-    return tuple(rule for rule in rules if not isinstance(rule, Limit) or rule.total > rule.most)
+    """Return the rules without limits that say nothing."""
+    return tuple(rule for rule in rules if not (isinstance(rule, Limit) and rule.is_idle))
 
 
 def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> Rules:
-    """Return rules on clusters of points as ones on clusters of blocks.
+    """Return rules on clusters of points as rules on clusters of blocks.
 
-    block_of : (n,) 0..m-1, the block of each point; -1 for points that are left out
+    block_of : (n,) 0..m-1, the block of each point; -1: points that are left out
     """
     return tuple(_over(rule, block_of) for rule in rules)
 
 
 def _over(rule: Rule, block_of: NDArray[np.intp]) -> Rule:
     match rule:
-        case Limit() | Measure():
+        case Limit():
             return rule.over(block_of)
         case Either():
             return Either(tuple(over_blocks(part, block_of) for part in rule.alternatives))
-    raise ValueError("rules: statements about measures are for what follows from them")
+    raise ValueError("rules: statements about measures become a `Measure` first")
 
 
 def limits(rules: Rules) -> Iterator[Limit]:
-    """Return the limits among rules: every cluster keeps these."""
+    """Return the limits among rules; every cluster satisfies each of them."""
     return (rule for rule in rules if isinstance(rule, Limit))
 
 
 def broken(rules: Rules, exceeds: Callable[[Limit], Marks], shape: Any) -> Marks:
-    """Combine where limits are exceeded into where rules are broken, an array of a shape."""
+    """Return where rules are broken, as an array of a shape.
+
+    exceeds : where a limit is exceeded
+    """
     marks = np.zeros(shape, np.bool_)
     for rule in rules:
-        if isinstance(rule, Limit):
-            marks |= exceeds(rule)
-            continue
-        if not isinstance(rule, Either):  # of whole clusters, these are parts
-            continue
-        all_of_them = np.ones(shape, np.bool_)
-        for part in rule.alternatives:
-            all_of_them &= broken(part, exceeds, shape)
-        marks |= all_of_them
+        match rule:
+            case Limit():
+                marks |= exceeds(rule)
+            case Either():
+                parts = (broken(part, exceeds, shape) for part in rule.alternatives)
+                marks |= np.logical_and.reduce(list(parts))
     return marks
 
 
 def broken_by(rules: Rules, sets: Marks) -> Marks:
-    """Return whether sets (s, m) of blocks break the rules, (s,)."""
+    """Return whether each of the sets (s, m) of blocks breaks the rules, (s,)."""
     return broken(rules, lambda limit: limit.spent(sets) > limit.most, len(sets))
 
 
 def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
-    """Return whether each of the clusters 0..k-1 of labels (n,), none empty, breaks rules, (k,)."""
+    """Return whether each of the clusters 0..k-1 of labels (n,) breaks the rules, (k,).
+
+    No cluster is empty. Rules are as stated.
+    """
     stated = [rule for rule in rules if isinstance(rule, StatedMeasure)]
     others = tuple(rule for rule in rules if not isinstance(rule, StatedMeasure))
     marks = broken_alone(over_blocks(others, labels), k)  # each cluster as a block
@@ -173,9 +206,9 @@ def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
 
 
 def broken_with(rules: Rules, sets: Marks) -> Marks:
-    """Return whether sets (s, m) and one more block break the rules together, (s, m).
+    """Return whether each of the sets (s, m) with one more block breaks the rules, (s, m).
 
-    Entries of blocks that are in the set have no meaning.
+    Entries of blocks in the set have no meaning.
     """
 
     def exceeds(limit: Limit) -> Marks:
@@ -185,14 +218,14 @@ def broken_with(rules: Rules, sets: Marks) -> Marks:
 
 
 def broken_alone(rules: Rules, m: int) -> Marks:
-    """Return whether a block breaks the rules by itself, (m,)."""
-    return broken(rules, lambda limit: limit.weights > limit.most, m)
+    """Return whether each block breaks the rules by itself, (m,)."""
+    return broken(rules, lambda limit: limit.values > limit.most, m)
 
 
 def broken_together(rules: Rules, m: int) -> Marks:
     """Return whether two blocks break the rules together, (m, m) symmetric, False on the diagonal.
 
-    Those that break an `Either` are found among LARGEST_FOR_PAIRS blocks only.
+    Only limits count if there are more than LARGEST_FOR_PAIRS blocks.
     """
 
     def exceeds(limit: Limit) -> Marks:
@@ -207,18 +240,16 @@ def broken_together(rules: Rules, m: int) -> Marks:
 
 
 def exceeded_by_all(rules: Rules, k: int) -> bool:
-    """Return whether all blocks exceed k times a limit, so that no k clusters are within it."""
+    """Return whether all blocks together exceed k times a limit: no clustering is within it."""
     return any(limit.reals.sum() > k * limit.most for limit in limits(rules))
 
 
 def weight_rule(
     is_least: bool, weight: float, weights: NDArray[np.float64] | None, n: int
 ) -> StatedMeasure | Limit:
-    """Return the rule that a cluster of some of n points weighs so much at least, or at most.
+    """Return the rule that each cluster of n points weighs at least, or at most, a number.
 
-    Points of weight 1 each are counted.
-
-    weights : (n,) of the points; None for 1 each
+    weights : (n,) of the points; None: 1 each, so that points are counted
     """
     units = WeightUnits.of(weights, n)
     of_points = None if weights is None else units.units
@@ -231,15 +262,15 @@ def weight_rule(
 
 
 def with_limits(rules: Rules, n: int, k: int) -> Rules:
-    """Return rules on k clusters of n points, with the limits on measures that follow from them.
+    """Return rules on k clusters of n points, with measures instead of statements about them.
 
-    Statements about a measure become a `Measure`, and a `Limit` on it for parts of clusters,
-    narrower than those stated. Limits that all points count for are among the statements. Measures
-    are in the order in which they are stated first, that of points before all others.
+    The statements about a measure become one `Measure`, as narrow as possible. A limit for which
+    every point counts is a statement about sizes, too. Sizes come first, then weights in the order
+    in which they are stated.
     """
     stated = [rule for rule in rules if isinstance(rule, StatedMeasure)]
     found = [rule for rule in rules if not isinstance(rule, StatedMeasure)]
-    whole = [rule.most for rule in limits(rules) if (rule.weights >= 1).all()]
+    whole = [rule.most for rule in limits(rules) if (rule.values >= 1).all()]
     units = {_key(rule.units): rule.units for rule in stated}
     for key in dict.fromkeys([b"", *units]):
         own = [rule for rule in stated if _key(rule.units) == key]
@@ -254,33 +285,42 @@ def with_limits(rules: Rules, n: int, k: int) -> Rules:
         listed = next(iter(lists), None)
         follow = SizeLimits.of(int(values.sum()), k, least, min(most), listed)
         if follow is not None:
-            found.append(Limit(values, np.empty((0, 2), np.int64), max(follow.most, 0)))
-            found.append(Measure(values, follow, counts_points=not key))
+            found.append(Measure.of(values, follow, counts_points=not key))
     return tuple(found)
 
 
 def _key(units: NDArray[np.int64] | None) -> bytes:
-    """Return what tells units of points from others; nothing where points are counted."""
+    """Return a key of the units of points; empty if points are counted."""
     return b"" if units is None else units.tobytes()
 
 
 def of_parts(rules: Rules, n: int, k: int) -> Rules:
     """Return the rules on parts of clusters that follow from rules on k clusters of n points.
 
-    Least and listed sizes do not hold for parts; limits on weights, whose units are those of all
-    points, are left out as well.
+    Least and listed sizes do not hold for parts. Limits on weights are left out, as their units are
+    made for the weights of all points.
     """
     some = (rule for rule in rules if not isinstance(rule, StatedMeasure) or rule.units is None)
-    found = with_limits(tuple(some), n, k)
-    return tuple(rule for rule in found if not isinstance(rule, Measure))
+    return tuple(
+        Limit(rule.values, rule.pairs, rule.most) if isinstance(rule, Measure) else rule
+        for rule in with_limits(tuple(some), n, k)
+    )
+
+
+def count_terms(rules: Rules) -> int:
+    """Return how many terms the rules add to a sum of a bound.
+
+    A measure adds two: one for parts of clusters, and one for whole clusters.
+    """
+    return len(rules) + len(measures(rules))
 
 
 def measures(rules: Rules) -> list[Measure]:
-    """Return the measures among rules: points first, if they are limited, and then weights."""
+    """Return the measures among rules: sizes first, then weights."""
     return [rule for rule in rules if isinstance(rule, Measure)]
 
 
-def measure(rules: Rules, counts_points: bool) -> Measure | None:
-    """Return the points of clusters if these are limited, or else their weights; None if not."""
+def find_measure(rules: Rules, counts_points: bool) -> Measure | None:
+    """Return the measure that counts points, or the one of weights; None if it is not limited."""
     found = (rule for rule in measures(rules) if rule.counts_points == counts_points)
     return next(found, None)

@@ -1,12 +1,13 @@
 """Soft pairs: pairs of points that a clustering may violate at a price, which is part of its cost.
 
-Over the blocks of a node each clustering pays, for blocks i and j with the weights c of soft
-cannot-links and b of soft must-links between them, and x = 1 where they share a cluster, else 0,
+Let c and b be the weights of soft cannot-links and soft must-links between blocks i and j of a
+node. Let x = 1 if the blocks share a cluster, and 0 otherwise. A clustering pays
 
     c x + b (1 - x) = min(c, b) + (c - b)+ x + (b - c)+ (1 - x),
 
-so that the lighter of the two is a constant. So is b where no cluster holds both, and the weights
-of soft cannot-links inside of a block. All weights are rounded down: no clustering pays less.
+so that the lighter of the two is a constant. If no cluster holds both blocks, b is a constant, too.
+So are the weights of soft cannot-links inside of a block. All weights are rounded down, so that no
+clustering pays less.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class PricedPairs:
         return len(self.weights)
 
     def over(self, block_of: NDArray[np.intp], m: int) -> tuple[Reals, float]:
-        """Return what pairs of blocks cost (m, m), at least, and what pairs inside blocks do.
+        """Return lower bounds on the prices of pairs of blocks (m, m), and of pairs inside blocks.
 
         block_of : (n,) 0..m-1
         """
@@ -55,7 +56,7 @@ class PricedPairs:
             ends[~inside], axis=0, return_inverse=True, return_counts=True
         )
         sums = np.bincount(which.reshape(-1), self.weights[~inside], len(pairs))
-        # Single weights are exact; others are added up, and there is a product.
+        # Single weights are exact. Sums are rounded, and so is the product below.
         lost = np.array([gamma(float(most) + 2.0) if most > 1 else 0.0 for most in count.tolist()])
         costs = np.zeros((m, m))
         i, j = pairs.T
@@ -105,26 +106,29 @@ class SoftOverBlocks:
     inside: float = 0.0
 
     def constant(self, apart: Marks) -> float:
-        """Return at most what every clustering pays; apart (m, m): pairs that no cluster holds."""
+        """Return a lower bound on what every clustering pays.
+
+        apart : (m, m) pairs that no cluster holds
+        """
         lost = np.triu(np.where(apart, self.must, np.minimum(self.cannot, self.must)), 1)
         return sum_down([self.inside, *lost[lost > 0.0].tolist()])
 
     def prices(self, apart: Marks, exponent: int) -> SoftOverBlocks:
-        """Return what is to be paid beyond the constant, in units of 4^exponent.
+        """Return lower bounds on prices beyond the constant, in units of 4^exponent.
 
         apart : (m, m) pairs that no cluster holds
         """
         with np.errstate(over="ignore", under="ignore"):
             W = np.ldexp(self.cannot - self.must, -2 * exponent) * (1.0 - gamma(4.0))
-        # Where they underflow, roundings are not relative.
+        # Rounding errors of numbers that underflow are not relative.
         W[apart | (np.abs(W) < TINY)] = 0.0
         return SoftOverBlocks(np.maximum(W, 0.0), np.maximum(-W, 0.0))
 
     def shared_by(self, members: Marks) -> Reals:
-        """Return at most what clusters (t, m) pay, (t,), so that those of a clustering pay all.
+        """Return lower bounds (t,) on what clusters (t, m) pay: those of a clustering pay all.
 
-        A cluster pays the price of each pair that it should not hold, and half the price of each
-        pair of which it holds one, and should hold both.
+        A cluster pays the price of each soft cannot-link inside it, and half the price of each soft
+        must-link of which it holds one block.
         """
         held = members.astype(np.float64)
         inside = 0.5 * ((held @ self.cannot) * held).sum(axis=1)
@@ -133,7 +137,7 @@ class SoftOverBlocks:
 
 
 def require_moderate(soft: CheckedSoftPairs) -> None:
-    """Raise `Rejected` if weights are too large to be added up."""
+    """Raise `Rejected` unless all weights are at most 1e250."""
     for priced in (soft.must_link, soft.cannot_link):
         if not (priced.weights <= _LARGEST).all():
             raise Rejected(f"a weight of a soft pair is above {_LARGEST:g}")

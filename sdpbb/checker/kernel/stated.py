@@ -1,23 +1,22 @@
 """Instance as given to the checker: its digests, which name it in a certificate, and its parts.
 
 *Parts.* Let S_1, ..., S_T be disjoint sets of points. Restricted to S_t, a clustering of the whole
-has k clusters or fewer, keeps the links with both ends in S_t, and its clusters keep the rules, as
-these allow each part of what they allow. Around its own mean the part of a cluster in S_t has no
-larger sum of squares than around the mean of the cluster, so that with OPT(S) for the least cost of
-such clusterings of S
+has k clusters or fewer. It satisfies the links with both ends in S_t. Its clusters satisfy the
+rules of parts (`rules.of_parts`), as each part of a cluster does. The sum of squares of such a part
+around its own mean is at most that around the mean of the cluster. So with OPT(S) for the least
+cost of such clusterings of S
 
     OPT >= OPT(S_1) + ... + OPT(S_T).
 
-So it does for costs with what is paid for the soft pairs with both ends in S_t: these are some of
-all, and none is paid less than nothing. Points of no subset add nothing. If there is no clustering
-of S_t, there is none of the whole.
+This holds with soft pairs, too: the pairs with both ends in S_t are some of all pairs, and no price
+is negative. Points of no subset add nothing. If S_t has no clustering, the whole has none.
 
-Proofs are about exactly k clusters. Where the must-links inside of S_t leave k blocks or more, a
-clustering of S_t into fewer than k clusters has one with two blocks or more, which can be divided
-into two: this costs nothing, and breaks no link and no rule. It violates no soft cannot-link, and
-no soft must-link if the two are unions of components of must-links and soft must-links: there are
-such two if S_t has k components or more, and if not, its soft must-links are left out. So the bound
-for exactly k clusters is one of OPT(S_t), too. A subset of fewer blocks is refused.
+Proofs are about exactly k clusters. Let the must-links inside of S_t leave k blocks or more. In a
+clustering of S_t into fewer than k clusters, some cluster has two blocks or more. It can be divided
+into two at no cost, and no link or rule is broken. No soft cannot-link is violated. No soft
+must-link is violated if both halves are unions of components of must-links and soft must-links.
+Such halves exist if S_t has k components or more; otherwise its soft must-links are left out. So
+the bound for exactly k clusters is one of OPT(S_t), too. A subset of fewer blocks is refused.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ def normalised(pairs: ArrayLike) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class StatedInstance:
-    """Points, clusters and constraints, which whoever verifies a certificate states.
+    """Points, number of clusters and constraints, as stated by the user of the checker.
 
     points : (n, d)
     k : number of clusters
     must_link, cannot_link : (p, 2) numbers of different points, from 0
-    rules : that every cluster has to keep besides
-    weights : (n,) > 0 of the points, by which squares are weighted; None for 1 each
-    soft : pairs that cost their weights where they are violated
+    rules : that every cluster has to satisfy
+    weights : (n,) > 0, factors of the squares of points; None: 1 each
+    soft : pairs whose weights are costs if they are violated
     """
 
     points: NDArray[np.float64]
@@ -75,21 +74,21 @@ class StatedInstance:
 
     @property
     def geometry(self) -> Geometry:
-        """Points, weights and soft pairs; `Rejected` if there is no calculating with them."""
+        """Points, weights and soft pairs; `Rejected` if the numbers are too large or too small."""
         return Geometry.of(self.points, self.weights, self.soft)
 
     @property
     def root(self) -> Blocks:
-        """Blocks of all clusterings, of which every proof begins."""
+        """State of the root, which stands for all clusterings."""
         return Blocks.of(self.n, self.k, self.must_link, self.cannot_link, self.rules)
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """SHA-256 digests in hexadecimal, by their names in a claim.
 
-        They are of little-endian float64 and int64, in C order; -0.0 of a point counts as 0.0.
-        Neither the order of pairs matters, nor that within each, nor how often a hard one occurs.
-        Those of what is not stated are left out: weights and soft pairs.
+        They are of little-endian float64 and int64, in C order; -0.0 of a point counts as 0.0. The
+        order of pairs, the order within a pair and repeated hard pairs do not matter. Weights and
+        soft pairs have digests only if they are stated.
         """
         found = {
             "points": _digest(np.asarray(self.points, np.float64) + 0.0),
@@ -107,14 +106,15 @@ class StatedInstance:
         return found
 
     def parts(self, rows: Sequence[NDArray[np.int64]]) -> list[StatedInstance]:
-        """Return the instances that disjoint subsets are, with the constraints inside of each.
+        """Return the instances of disjoint subsets, with the constraints inside of each.
 
         rows : the points of each subset, increasing numbers
 
         Raises
         ------
         Rejected
-            If the rows are not such, or the must-links leave a subset fewer than k blocks.
+            If the rows are not increasing or not disjoint, or must-links leave a subset fewer than
+            k blocks.
         """
         rules = of_parts(self.rules, self.n, self.k)
         subset_of, found = np.full(self.n, -1), []
@@ -132,6 +132,11 @@ class StatedInstance:
         return found
 
     def _part(self, rows: NDArray[np.int64], rules: Rules) -> StatedInstance:
+        """Return the instance of a subset; see the module.
+
+        rows : (s,) its points
+        rules : on parts of clusters
+        """
         place = np.full(self.n, -1)
         place[rows] = np.arange(len(rows))
 
@@ -173,24 +178,26 @@ def _digest(*arrays: NDArray[np.generic], kind: bytes = b"") -> str:
 def _of_rules(rules: Rules) -> str:
     """Return the digest of rules on clusters.
 
-    It is that of b"rules" and the distinct digests of each that says anything, in ascending order.
-    A limit that all points together are within says nothing.
+    The bytes are a word and numbers, as little-endian int64, or a word and digests: distinct ones
+    in ascending order.
 
-    That of a statement about sizes is of b"sizes", the least size and the listed ones, or where one
-    of them is a range of b"ranges", the least size and the ends of each range; that of one about
-    weights of b"weights", the least and the most units, and those of the points. That of a
-    limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of alternatives
-    of b"either" and their distinct digests, in ascending order.
+        rules            b"rules", the digest of each rule; without limits that say nothing
+        limit            b"limit", most, values, pairs
+        sizes            b"sizes", the least size, the listed sizes
+        ranges of sizes  b"ranges", the least size, the ends of each listed range
+        weights          b"weights", the least and the most units, the units of each point
+        alternatives     b"either", the digest of each list of rules
     """
     return _of_all(b"rules", {_of_rule(rule) for rule in without_idle(rules)})
 
 
 def _of_rule(rule: Rule) -> str:
+    """Return the digest of a rule as stated; see `_of_rules`."""
     match rule:
         case Either():
             return _of_all(b"either", {_of_rules(part) for part in rule.alternatives})
         case Limit():
-            numbers = np.array([rule.most]), rule.weights, normalised(rule.pairs)
+            numbers = np.array([rule.most]), rule.values, normalised(rule.pairs)
             return _digest(*(each.astype(np.int64) for each in numbers), kind=b"limit")
         case StatedMeasure():
             kind, stated = b"sizes", [rule.least, *(size for size, _ in rule.listed)]
@@ -203,4 +210,5 @@ def _of_rule(rule: Rule) -> str:
 
 
 def _of_all(kind: bytes, digests: set[str]) -> str:
+    """Return the digest of a word and digests in ascending order."""
     return hashlib.sha256(kind + "".join(sorted(digests)).encode()).hexdigest()

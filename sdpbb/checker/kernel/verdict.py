@@ -13,9 +13,9 @@ STATUSES = (OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN)
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 _LEAST_PERCENT = Decimal("0.00000001")
 
-# How far the stated cost of the labels may be from the one that is computed here, relatively.
+# Relative difference that a stated cost may have from the cost computed here.
 COST_WITHIN = 1e-9
-# Gaps below this are not told from 0, and what their own computation may lose.
+# Gaps below this count as 0, and the computation of a gap may lose as much.
 PRECISION = 1e-12
 _EPS = 2.0**-52
 
@@ -30,14 +30,14 @@ class CertificateVerdict:
     n, d, k : points, coordinates, clusters
     tolerance : the gap up to which a clustering counts as optimal
     cost : of the certificate's clustering, rounded up; None without one
-    lower_bound : on the cost of every clustering, in squared units of the data; None where there is
-        none
-    gap : (cost - lower_bound) / cost, rounded up and at most 1; 0 where the two are equal, and
-        nowhere else; None without a clustering
-    n_nodes, n_leaves : of the tree, and those of them that are not split
-    n_bounds, n_fixings : lower bounds checked, and pairs of points proven to be linked one way
-    seconds : that the check took
-    n_subsets : whose bounds make up the lower bound; 0 for the tree of a search
+    lower_bound : on the cost of every clustering, in squared units of the data; None if the
+        instance is infeasible
+    gap : (cost - lower_bound) / cost, rounded up and at most 1; 0 only if both are equal; None
+        without a clustering
+    n_nodes, n_leaves : nodes of the tree, and nodes that are not split
+    n_bounds, n_fixings : lower bounds checked, and pairs of points proven to be apart
+    seconds : duration of the check
+    n_subsets : number of subsets whose bounds are added up; 0 for the tree of a search
     rules : names of the rules that the proof used (docs/proof_rules.md), each once
     """
 
@@ -58,9 +58,9 @@ class CertificateVerdict:
     rules: tuple[str, ...] = ()
 
     def judged(self, tolerance: float) -> CertificateVerdict:
-        """Return the verdict with a tolerance of one's own.
+        """Return the verdict for another tolerance.
 
-        A clustering is "optimal" if its gap is at most that, and else "feasible".
+        A clustering is "optimal" if its gap is at most the tolerance, otherwise "feasible".
         """
         if self.gap is None:
             return self
@@ -106,21 +106,21 @@ class CertificateVerdict:
                 return "every clustering costs at least the lower bound"
 
     def _within(self) -> str:
-        """Return the larger of the tolerance, in the digits it is written in, and the gap."""
+        """Return the larger of the tolerance, in its own digits, and the gap."""
         return _percent_up(max(Decimal(repr(self.tolerance)), Decimal(self.gap or 0.0)))
 
 
 def _rounded(value: float, rounding: str) -> str:
-    """Return a value at 12 significant digits, on the side where what is proven still holds."""
+    """Return a value at 12 significant digits, rounded to the side where it stays proven."""
     if not math.isfinite(value):
         return str(value)
     return f"{Context(prec=12, rounding=rounding).plus(Decimal(value)).normalize():.12g}"
 
 
 def _percent_up(share: Decimal) -> str:
-    """Return a share of 1 in per cent, never below it, so that 0% is 0.
+    """Return a share of 1 in per cent, rounded up to three significant digits; 0% is exact.
 
-    It has three significant digits, and what is tiny is shown as less than the least share shown.
+    Tiny shares are shown as "<" the least share that is shown.
     """
     in_percent = _THREE_DIGITS.multiply(share, Decimal(100))
     if 0 < in_percent < _LEAST_PERCENT:
@@ -140,10 +140,10 @@ def is_cost(stated: float, upper: float) -> bool:
 
 
 def is_optimal(upper: float, lower: float, tolerance: float) -> bool:
-    """Return whether a clustering that costs at most `upper` may be called optimal.
+    """Return whether upper - lower <= tolerance * upper, but for rounding.
 
-    None costs less than `lower`, and the gap is at most `tolerance`. A cost of 0 is optimal: points
-    coincide then.
+    upper, lower : bounds on the cost of a clustering, and of all clusterings. A cost of 0 is
+        optimal
     """
     return upper - lower <= (max(tolerance, PRECISION) + PRECISION) * upper
 

@@ -1,58 +1,57 @@
 """Verified pricing: a proven bound on reduced costs, and all clusters below a threshold.
 
-Each block is in exactly one of the k clusters X, which cost c(X) for the points x^ of `Contracted`,
-so that a clustering costs
+Each block is in exactly one of the k clusters X, which cost c(X) for the points x^ of `Contracted`.
+If every cluster has a reduced cost of at least `least`, a clustering costs
 
     sum of c(X) = sum of prices + sum of (c(X) - prices(X)) >= sum of prices + k least.
 
-Proven is that no cluster is worth less, at given prices, than is stated, but for a margin for
-rounding; and all are found that are worth less than another number.
+`proven_least` proves this, but for a margin for rounding. `clusters_below` finds all clusters with
+a reduced cost below a number.
 
-With block weights e, means c, scatter w, prices p and a_i = p_i - w_i, a non-empty set X of blocks
-without a cannot-linked pair is worth
+With block weights e, means c, scatter w, prices p and a_i = p_i - w_i, the reduced cost or value of
+a non-empty set X of blocks without a cannot-linked pair is
 
     f(X) = sum_{i in X} e_i |c_i - mean_X|^2 - a_i = min_y sum_{i in X} q_i(y),
     q_i(y) = e_i |c_i - y|^2 - a_i.
 
-To prove: f(X) >= t for all X that keep the rules on clusters, if there are any (`limits`): then so
-do their subsets.
+To prove: f(X) >= t for all X that satisfy the rules on clusters (`limits`). Their subsets satisfy
+the rules, too.
 
-With t <= 0, suppose there are sets below t; let X be one of least value, and of these one of the
-fewest blocks, y = mean_X, E = e(X). Then
+Let t <= 0, and suppose that some sets are below t. Let X be one of least value, and of these one
+with the fewest blocks, y = mean_X, E = e(X). Then
 
     (in)   e_i |c_i - y|^2 < a_i (1 - e_i / E) for i in X, if X has other blocks: leaving i out
-           changes f by a_i - e_i E / (E - e_i) |c_i - y|^2, which is above 0; a set of i alone is
+           changes f by a_i - e_i E / (E - e_i) |c_i - y|^2, which is above 0. A set of i alone is
            below 0, so that a_i > 0 in any case.
 
-So blocks with a_i <= 0 are in no such X, and blocks i and j that are sqrt(a_i / e_i) +
-sqrt(a_j / e_j) or more apart are not both in X. `sets` looks for X: for each block i, for
-the X whose first block is i in an order of the blocks in which few are near each block later on.
+So blocks with a_i <= 0 are in no such X. Blocks i and j at a distance of sqrt(a_i / e_i) +
+sqrt(a_j / e_j) or more are not both in X. `sets` searches for X by its first block i, in an order
+of the blocks in which few later blocks are near each block.
 
-Where the means are in three dimensions or fewer, `places` looks for X by its mean: f(X) is at least
-minus the greatest value that a place y has,
+If the means have at most three dimensions, `places` searches for X by its mean: f(X) is at least
+minus the greatest value of a place y,
 
-    max_y max_X sum_{i in X} a_i - e_i |c_i - y|^2,
+    max_y max_X sum_{i in X} a_i - e_i |c_i - y|^2.
 
-which takes a search over boxes of places, however many blocks a set has.
+It searches over boxes of places, however many blocks a set has.
 
-All sets that are below another number t + slack, where no set is below t, are found by the same
-rule, for less: leaving i out gives a set of at least t, and so changes f by more than -slack.
+Let no set be below t. The sets below t + slack are found by a weaker rule: leaving i out gives a
+set of value t or more, and so changes f by more than -slack.
 
-    (in)   e_i |c_i - y|^2 < (a_i + slack) (1 - e_i / E);  a_i > -slack, if i is all of X, too
+    (in)   e_i |c_i - y|^2 < (a_i + slack) (1 - e_i / E);  a_i > -slack, also if X is i alone
 
-Where clusters have least sizes or weights, or listed sizes, or there are soft pairs, parts of a set
-may be none, or worth less, and none of that holds. Sets are looked at as a whole then (`limits`):
-all blocks are near each other, no rule but the bounds drops or chooses a block, and t may be above
-0.
+If clusters have least sizes or weights, or listed sizes, or there are soft pairs, parts of a set
+may break the rules or have a lower value, and (in) is not valid. Then sets count as a whole
+(`limits`): all blocks are near each other, only bounds exclude blocks, and t may be above 0.
 
-Near the first block of X are all its blocks: sums over the blocks of a node are at most the largest
-of the sums over what is near a block, and that is what the margin is in proportion to.
+All blocks of X are near its first block. So a sum over the blocks of X is at most the largest sum
+over the blocks near a block; the margin is in proportion to it.
 
-A profit a_i may be raised, as that makes sets worth less. So the search is for the next number
-above each difference p_i - w_i that is rounded, which is above the difference itself, and for no
-number below 1e-250: what it proves of these profits, taken exactly, is then true of the differences
-too. Units are such that the profits add up to between 0.5 and 2, or hardly more. There nothing
-overflows, and what underflows is negligible beside the rounding errors that are accounted for.
+A profit a_i may be raised, as this lowers the values of sets. So the search uses the next number
+above each rounded difference p_i - w_i, which is above the exact one, and at least 1e-250 for
+positive ones. What it proves for these profits, taken exactly, holds for the differences. In the
+units of the search the profits add up to about 0.5 to 2. Nothing overflows, and errors of underflow
+are negligible next to the rounding errors that are counted.
 """
 
 from __future__ import annotations
@@ -67,7 +66,8 @@ from numpy.typing import NDArray
 from ..kernel.archive import REALS
 from ..kernel.arithmetic import down, sum_down, up
 from ..kernel.blocks import Blocks
-from ..kernel.evidence import FULL, AtStep, Effort, Evidence, go_on
+from ..kernel.certificate import Shape, number
+from ..kernel.evidence import FULL, Effort, Evidence, Steps
 from ..kernel.geometry import Contracted
 from ..kernel.rejection import Rejected
 from .places import greatest_value
@@ -77,10 +77,10 @@ from .sets import sets_below
 PRICES = REALS[:1]
 """Type of arrays of prices."""
 MAX_NODES = 1_000_000
-"""Nodes of the search, all of them together."""
+"""Most nodes of a search."""
 FEWEST_BOXES, BOXES_OF_BLOCK = 20_000, 200
-"""Boxes of places that are looked at first: so many, and so many more for each block."""
-# Prices beyond this prove nothing that is of use, and their sums may overflow.
+"""Most boxes of the first search, over places: a number, and one for each block."""
+# Sums of larger prices may overflow.
 _LARGEST = 1e250
 
 
@@ -97,28 +97,26 @@ class Lagrangian(Evidence):
 
     WORD: ClassVar = "prices"
     PROOF: ClassVar = "pricing"
-    STATES: ClassVar = ("least",)
+    READS: ClassVar = {"least": number}
 
-    @staticmethod
-    def shapes(m: int) -> dict[str, Any]:
+    @classmethod
+    def shapes(cls, values: dict[str, Any], m: int) -> dict[str, Shape]:
         return {"prices": (PRICES, m)}
 
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
         prices, least = self.prices, self.least
         require_numbers(prices, least)
-        nodes = effort.of(MAX_NODES)
-        proven = proven_least(contracted, blocks, prices, least, nodes, effort.at_step)
+        proven = proven_least(contracted, blocks, prices, least, effort.steps(MAX_NODES))
         squares = sum_down([*prices.tolist(), *[proven] * blocks.k])
         return contracted.for_points(contracted.with_soft(squares, blocks.adjacency))
 
     def proves_infeasible(
         self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL
     ) -> bool:
-        """Return whether the prices prove that there is no clustering at all.
+        """Return whether the prices prove that no clustering exists.
 
-        Where all points are in one place every clustering costs 0, so that there is none if the
-        bound of some prices is above 0. No k clusters hold all blocks then, as each holds so much
-        of the prices at most (Farkas).
+        If all points were in one place, every clustering would cost 0. So none exists if the bound
+        is above 0 then: k clusters hold less than the sum of all prices (Farkas).
 
         Parameters, and `Rejected`, as for `bound`.
         """
@@ -128,7 +126,7 @@ class Lagrangian(Evidence):
 
 
 def require_numbers(prices: NDArray[np.float64], value: float) -> None:
-    """Raise `Rejected` if prices, or a value, are no moderate numbers."""
+    """Raise `Rejected` unless all prices, and the value, are at most 1e250 in absolute value."""
     if not (np.abs([*prices, value]) <= _LARGEST).all():  # false for nan
         raise Rejected(f"a price, or a value, is not a number of at most {_LARGEST:g}")
 
@@ -138,42 +136,41 @@ def proven_least(
     blocks: Blocks,
     prices: NDArray[np.float64],
     least: float,
-    max_nodes: int = MAX_NODES,
-    at_step: AtStep = go_on,
+    steps: Steps,
 ) -> float:
     """Return a proven lower bound on c(X) - prices(X), at most `least` and hardly less.
 
-    X are the non-empty sets of blocks without a cannot-linked pair that keep the rules; c is that
-    of the points x^ of `Contracted`. The bound is at most 0, unless sets are looked at as a whole.
+    X are the non-empty sets of blocks without a cannot-linked pair that satisfy the rules; c(X) is
+    for the points x^ of `Contracted`. The bound is at most 0, unless sets count as a whole.
 
-    The difference is less than (100 m + 3000) 2^-53 times the sum of the positive p_i - w_i,
-    and by far where only few blocks are near each other.
+    It is less than `least` by at most (100 m + 3000) 2^-53 times the sum of the positive p_i - w_i,
+    and by far less if few blocks are near each other.
 
     Parameters
     ----------
     prices : (m,) of any sign, at most 1e250 in absolute value, as `least`
-    at_step : called between steps of the search; what it raises ends it
+    steps : nodes of the search over sets; a search over places before it has its own steps
 
     Raises
     ------
     Rejected
-        If a set is worth less, or the search takes more than `max_nodes` nodes; and boxes before.
+        If a set has a lower value, or the search needs more steps.
     """
     problem, least = CheckedPricing.of(contracted, blocks, prices), float(least)
-    if problem.whole is None:
+    if problem.whole_sets is None:
         least = min(least, 0.0)
     if not problem.m or least < -2.0 * problem.total:
-        return least  # no set is worth less than minus all profits
+        return least  # no set has a value below minus the sum of all profits
     stated, greatest = problem.rescaled(least), None
     if stated <= 0.0:
-        boxes = min(max_nodes, FEWEST_BOXES + BOXES_OF_BLOCK * problem.m)
-        greatest = greatest_value(problem, -stated, boxes, at_step)
+        boxes = Steps(min(steps.most, FEWEST_BOXES + BOXES_OF_BLOCK * problem.m), steps.at_step)
+        greatest = greatest_value(problem, -stated, boxes)
     if greatest == math.inf:
         raise Rejected(f"a cluster is worth less than {least!r}")
     if greatest is not None:
         return min(least, down(problem.in_units(-greatest)))
     target = down(least - up(problem.in_units(problem.margin(stated))))
-    if next(sets_below(problem, problem.rescaled(target), max_nodes, at_step), None) is not None:
+    if next(sets_below(problem, problem.rescaled(target), steps), None) is not None:
         raise Rejected(f"a cluster is worth less than {least!r}")
     return target
 
@@ -184,32 +181,30 @@ def clusters_below(
     prices: NDArray[np.float64],
     least: float,
     value: float,
-    max_nodes: int,
+    steps: Steps,
     max_clusters: int,
-    at_step: AtStep = go_on,
 ) -> Marks:
     """Return all sets X (t, m) of blocks that have c(X) - prices(X) < value.
 
-    They are those of `proven_least`, as are the other parameters. Some that are worth hardly more
-    are among them.
+    Some sets of slightly higher value may be among them. X and other parameters are as for
+    `proven_least`.
 
     Parameters
     ----------
-    least : no set is worth less, not even where the next numbers above p_i - w_i are the
-        profits, as `proven_least` proves it
+    least : a result of `proven_least`: no set has a lower value, even for the raised profits
     value : finite
 
     Raises
     ------
     Rejected
-        If these are more than `max_clusters`, or the search takes more than `max_nodes` nodes.
+        If there are more than `max_clusters`, or the search needs more steps.
     """
     slack = max(0.0, up(value - least))
     problem = CheckedPricing.of(contracted, blocks, prices, slack)
     found = [np.zeros((0, contracted.m), bool)]
     if not problem.m or value <= least:
         return found[0]
-    for sets in sets_below(problem, up(problem.rescaled(value)), max_nodes, at_step):
+    for sets in sets_below(problem, up(problem.rescaled(value)), steps):
         members = np.zeros((len(sets), contracted.m), bool)
         members[:, problem.kept] = sets
         found.append(members)

@@ -1,36 +1,39 @@
 """Search for clusters of low value by the places of their means.
 
-All boxes of places, and sets of blocks with their mean there, are searched by branch and bound over
-many boxes at once. A box is halved; but where its bound is mostly that of blocks that cannot be
-together, one of these is left out or chosen.
+It is a branch and bound over boxes of places, many at once. A box is halved; or, if its bound is
+mostly due to blocks that cannot be together, one of these is left out or chosen.
 
-A box is: a place y in low <= y <= high, and the sets X of the package with their mean there that
-hold the blocks chosen and no others but open ones. With v_i(y) = a_i - e_i |c_i - y|^2,
+A box stands for the places low <= y <= high, and for the sets X of the package with their mean
+there. These hold all chosen blocks and some open ones. With v_i(y) = a_i - e_i |c_i - y|^2,
 
     -f(X) = sum of v_i(mean_X) over i in X <= max over y in the box of sum of v_i(y) over i in X.
 
-Of block i, low_i <= v_i(y) <= high_i is known from the nearest and the farthest place of the box.
-Open blocks are in cliques of which X holds one block at most. Let 1 be the block of a clique with
-the greatest high, and s >= 0 the greatest of the others, or 0. Whatever X holds of the clique, for
-any slope 0 <= b <= 1 it adds at most
+The nearest and the farthest place of the box give low_i <= v_i(y) <= high_i for block i. X holds at
+most one open block of each clique. Let 1 be the block of a clique with the greatest high, and
+s >= 0 the greatest high of the others, or 0. For any slope 0 <= b <= 1 the clique adds at most
 
     b v_1(y) + g,    g = max((1 - b) high_1, s - b low_1)
 
-(the first if it is block 1, the second if not), and b is chosen such that the two are about equal.
+(the first number if X holds block 1, the second if not); b makes the two about equal.
 With b = 1 for the blocks chosen, c_i = m + u_i and y = m + e for the middle m of the box,
 
     sum of v_i(y) <= sum of b_i (a_i - e_i |u_i|^2) + sum of g + sum over the coordinates j of
         2 M_j e_j - W e_j^2,    W = sum of b_i e_i,  M = sum of b_i e_i u_i,
 
-which is greatest at e_j = M_j / W, or at an end of the box. Where clusters have to keep limits, the
-a_i of open blocks are less, and the sum of u R is added (`limits`); where they have least sizes,
-these are more, and what is paid for the size that is lacking is taken off (`limits`).
+which is greatest at e_j = M_j / W, or at an end of the box. Limits make the a_i of open blocks less
+and add the sum of u R; least sizes make them more and subtract u (t - points of S) (`limits`).
 
-Rounding. Each low_i and high_i is rounded outwards. With c blocks, l limits and half-widths r, sums
-are off by so many 2^-53: those of b a, b e |u|^2 and g by c + 12 + 4 l of themselves; M_j by c + 4
-of the sum of b e |u_j|, and so 2 M_j e_j by as many of sum of b e (u_j^2 + r_j^2); W e_j^2 by c + 2
-of W r_j^2; and the last steps by 20 of all of these. What least sizes add is off by c + 12 of
-itself. A block that is left out is worth nothing, or less where there are no least sizes.
+Rounding. Each low_i and high_i is rounded outwards. With c blocks, l terms of limits and
+half-widths r, and 2^-53 as the unit, the errors are
+
+    of the sums of b a, b e |u|^2 and g:    c + 12 + 4 l times the sum of absolute values,
+    of M_j:                                 c + 4 times the sum of b e |u_j|,
+    so of 2 M_j e_j:                        c + 4 times the sum of b e (u_j^2 + r_j^2),
+    of W e_j^2:                             c + 2 times W r_j^2,
+    of the last steps:                      20 times all of these,
+    of what least sizes add:                c + 12 times its absolute value.
+
+A block that is left out adds at most 0.
 """
 
 from __future__ import annotations
@@ -40,8 +43,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernel.arithmetic import gamma
-from ..kernel.evidence import AtStep, go_on
-from ..kernel.rules import broken_by
+from ..kernel.evidence import Steps
+from ..kernel.rules import broken_by, count_terms
 from .limits import reduced_profits
 from .problem import (
     SLACK,
@@ -62,19 +65,20 @@ MOST_DIMENSIONS = 3
 
 # Beyond this, squares of coordinates overflow.
 _LARGEST = 1e100
-# Boxes times blocks that are looked at together; the share of the blocks that matters to some box,
-# below which the others are left out.
+# Boxes times blocks in one step; the share of blocks that matter to some box, below which the
+# arrays are made smaller.
 _BATCH, _SHARE = 100_000, 0.7
-# A block is decided on where what cannot be together is worth so much of what halving may take off.
+# A box is split by a block if the excess of its best place above the target is at least this part
+# of what halving could take off.
 _EAGER = 0.25
-# Also where a limit is reached and a place is bounded within so much of the target: blocks that are
-# worth the same there may change their places in sets at the limit, however small the box. But only
-# once so few blocks are worth something at some places of the box only, as more of them become
-# fewer by halving. A bound of 300 points in 3 clusters of 90 to 110, 0.16 % below the cost, takes
-# 2,200 boxes, and 2,900 with 8 such blocks; 80,000 were too few where deciding began as soon as
-# halving took off no more than _TIED. 2,000 points in 20 clusters of at most 110 take 23,000.
+# It is also split by a block if a limit is reached and the value of the best place is within _TIED
+# of the target: blocks with equal v can replace each other in sets at the limit, however small the
+# box is. But first halving has to leave at most _FEW_UNCLEAR blocks with v of both signs in the
+# box. A bound of 300 points in 3 clusters of 90 to 110, 0.16 % below the cost, takes 2,200 boxes,
+# and 2,900 with 8 such blocks. 80,000 were too few if this began as soon as halving took off
+# at most _TIED. 2,000 points in 20 clusters of at most 110 take 23,000.
 _TIED, _FEW_UNCLEAR = 1e-3, 4
-# In units in which the profits add up to 0.5 to 3; far above what underflows.
+# In units in which the profits add up to 0.5 to 3. Far above the errors of underflow.
 _NEGLIGIBLE = 1e-40
 
 
@@ -82,9 +86,9 @@ class PlaceBounds(NamedTuple):
     """Bounds of s boxes; see the module.
 
     value : (s,) upper bound on -f(X), but for rounding
-    rounding : (s,) by how much it may be below one at most
-    place : (s, d) where it is reached, about
-    n_unclear : (s,) open blocks that are worth something at some places of the box only
+    rounding : (s,) upper bound on its rounding error
+    place : (s, d) about where it is reached
+    n_unclear : (s,) number of open blocks with v of both signs in the box
     """
 
     value: Reals
@@ -93,20 +97,18 @@ class PlaceBounds(NamedTuple):
     n_unclear: Indices
 
 
-def greatest_value(
-    problem: CheckedPricing, target: float, max_boxes: int, at_step: AtStep = go_on
-) -> float | None:
-    """Return a number that is proven to be at least -f(X) for all sets X, and hardly above target.
+def greatest_value(problem: CheckedPricing, target: float, steps: Steps) -> float | None:
+    """Return a proven upper bound on -f(X) for all sets X, hardly above the target.
 
-    It is infinity if -f(X) of some X is above the target. None where it takes more boxes to tell,
-    where soft pairs tie the blocks, or these are not in few dimensions. X are the non-empty sets of
-    blocks without a cannot-linked pair that keep the rules.
+    Infinity: -f(X) of some X is above the target. None: the search needs more steps, or it does
+    not support soft pairs or the dimension. X are the non-empty sets of blocks without a
+    cannot-linked pair that satisfy the rules.
 
     target : >= 0
-    at_step : called between steps; what it raises ends the search
+    steps : boxes that it may take
     """
-    means, whole = problem.means, problem.whole
-    if whole is not None and whole.tied.any():
+    means, whole_sets = problem.means, problem.whole_sets
+    if whole_sets is not None and whole_sets.tied.any():
         return None
     if not 1 <= means.shape[1] <= MOST_DIMENSIONS or not np.abs(means).max() <= _LARGEST:
         return None
@@ -115,12 +117,12 @@ def greatest_value(
         return None
     scope, order = _scope(problem, np.arange(problem.m))
     chosen = np.zeros((1, len(order)), bool)
-    search = _PlaceSearch(target, 4.0 * rounding_error(scope), max_boxes, at_step)
+    search = _PlaceSearch(target, 4.0 * rounding_error(scope), steps)
     return search.run(scope, Nodes(chosen, ~chosen, low, high))
 
 
 def _scope(problem: CheckedPricing, blocks: Indices) -> tuple[Scope, Indices]:
-    """Return the scope of some blocks with cliques of their own, and their order in it."""
+    """Return the scope of some blocks, whose cliques are found anew, and their order in it."""
     order = clique = np.arange(len(blocks))
     if problem.has_links:
         linked = problem.linked[np.ix_(blocks, blocks)]
@@ -130,19 +132,17 @@ def _scope(problem: CheckedPricing, blocks: Indices) -> tuple[Scope, Indices]:
 
 
 class _PlaceSearch:
-    """Search under way, with the greatest bound of the boxes that it has left behind."""
+    """Search under way, with the greatest bound of the boxes that are done."""
 
-    def __init__(self, target: float, room: float, max_boxes: int, at_step: AtStep) -> None:
-        """room : rounding that is allowed for at most"""
-        self._target, self._room, self._left = target, room, max_boxes
-        self._at_step = at_step
+    def __init__(self, target: float, room: float, steps: Steps) -> None:
+        """room : greatest rounding error that is accepted in a bound above the target"""
+        self._target, self._room, self._steps = target, room, steps
         self._greatest = 0.0  # infinity once a set is above the target
 
     def run(self, scope: Scope, boxes: Nodes) -> float | None:
-        """Return the greatest bound, or None after too many boxes."""
+        """Return the greatest bound, infinity once a set is above the target, or None."""
         stack = [(scope, boxes)]
         while stack and self._greatest < np.inf:
-            self._at_step()
             scope, boxes = stack.pop()
             rows, count = boxes.open.shape
             if rows > 1 and rows * count > _BATCH:
@@ -150,8 +150,7 @@ class _PlaceSearch:
                 stack.append((scope, indexed(boxes, np.s_[rows // 2 :])))
                 stack.append((scope, indexed(boxes, np.s_[: rows // 2])))
                 continue
-            self._left -= rows
-            if self._left < 0:
+            if not self._steps.take(rows):
                 return None
             boxes = within_reach(scope, boxes)
             columns = np.flatnonzero((boxes.chosen | boxes.open).any(axis=0))
@@ -170,7 +169,7 @@ class _PlaceSearch:
     def _children(self, scope: Scope, boxes: Nodes) -> Nodes:
         """Return the parts of the boxes that may hold a set above the target."""
         bounds = bound_boxes(scope, boxes)
-        # What is right is proven: a set at the target is bounded with its rounding.
+        # A box with a set exactly at the target is done, in spite of its rounding.
         above = bounds.value + bounds.rounding
         done = above <= self._target + 3.0 * np.minimum(bounds.rounding, self._room)  # not for nan
         self._greatest = max(self._greatest, float(above[done].max(initial=0.0)))
@@ -185,12 +184,12 @@ class _PlaceSearch:
         return stacked([_halved(indexed(boxes, ~by_block)), *split])
 
     def _undecided(self, scope: Scope, boxes: Nodes, bounds: PlaceBounds) -> Indices:
-        """Return the block (s,) to split each box by; -1 where it is to be halved.
+        """Return the block (s,) to split each box by; -1: halve the box.
 
-        At the best place the blocks of a box are bounded alone, without others. Where that is well
-        above the target, though these blocks cannot be together, halving the box does not help.
+        If the blocks have a sum of v well above the target at the best place itself, but cannot be
+        together, halving the box does not help.
         """
-        own, profits, paid, _ = worth_at(scope, boxes, bounds.place)
+        own, profits, paid, _ = values_at(scope, boxes, bounds.place)
         values = own - (scope.profits - profits)
         here = np.where(boxes.open, np.maximum(values, 0.0), 0.0)
         there = np.where(boxes.chosen, own, 0.0).sum(axis=1)
@@ -208,13 +207,13 @@ class _PlaceSearch:
             clashing = wanted & (wanted @ scope.linked.astype(np.float64) > 0.0)
         clash = np.asarray(clashing.any(axis=1))
         broken = broken_by(scope.rules, wanted)
-        if scope.whole is not None:
-            broken |= ~scope.whole.allow(wanted, np.zeros_like(wanted))
+        if scope.whole_sets is not None:
+            broken |= ~scope.whole_sets.allow(wanted, np.zeros_like(wanted))
         above = np.where(wanted, own[rows], 0.0).sum(axis=1) > self._target + bounds.rounding[rows]
         if (above & ~clash & ~broken).any():
             self._greatest = np.inf
-        # Of blocks that clash, or are too many, the best one; where that is paid for, the one at
-        # the edge of what is worth it.
+        # The best block of those that clash or break a rule. If limits change profits, the block
+        # with v nearest to 0.
         best = np.where(still & wanted & (clashing | ~clash[:, None]), here, -np.inf)
         edge = np.where(
             still & np.not_equal(profits, scope.profits)[rows], -np.abs(values[rows]), -np.inf
@@ -227,7 +226,7 @@ class _PlaceSearch:
 
 
 def _halved(boxes: Nodes) -> Nodes:
-    """Return the halves of boxes, one beside the other, along their longest sides."""
+    """Return the halves of boxes along their longest sides, in pairs."""
     rows = np.arange(len(boxes.low))
     side = (boxes.high - boxes.low).argmax(axis=1)
     middle = 0.5 * (boxes.low[rows, side] + boxes.high[rows, side])
@@ -238,14 +237,14 @@ def _halved(boxes: Nodes) -> Nodes:
 
 
 def within_reach(scope: Scope, boxes: Nodes) -> Nodes:
-    """Return the boxes without open blocks that break a rule or are worth nothing there.
+    """Return the boxes without blocks that a set of least f does not hold.
 
-    Those whose chosen blocks break a rule, or are worth less than nothing, are left out: a set of
-    least f has no such block, as it would be worth more without. Where there are least sizes, it
-    may, and the boxes are left out that have too few blocks.
+    Open blocks that break a rule, or have v <= 0 in the box, are removed. So are boxes whose chosen
+    blocks break a rule, or have v < 0 in the box. If sets count as a whole, the sign of v does not
+    matter, and boxes without a set of an allowed size are removed.
     """
     boxes = scope.within_limits(boxes)
-    if scope.whole is not None:
+    if scope.whole_sets is not None:
         return boxes
     high = scope.profits - scope.weights * _squares(scope, boxes)[0]
     boxes = boxes._replace(open=boxes.open & (high > 0.0))
@@ -253,14 +252,14 @@ def within_reach(scope: Scope, boxes: Nodes) -> Nodes:
 
 
 def bound_boxes(scope: Scope, boxes: Nodes) -> PlaceBounds:
-    """Return bounds of boxes."""
-    e, a, n_rules = scope.weights, scope.profits, len(scope.rules)
+    """Return upper bounds on -f(X) for the sets X of each box; see the module."""
+    e, a, n_rules = scope.weights, scope.profits, count_terms(scope.rules)
     middle = 0.5 * (boxes.low + boxes.high)
     half = np.maximum(boxes.high - middle, middle - boxes.low) * (1.0 + SLACK)
     profits, paid = np.broadcast_to(a, boxes.open.shape), np.zeros(len(boxes.open))
     further = paid
     if n_rules:
-        _, profits, paid, further = worth_at(scope, boxes, middle)
+        _, profits, paid, further = values_at(scope, boxes, middle)
     near, far = _squares(scope, boxes)
     room = SLACK * (1.0 + n_rules) * (np.abs(a) + np.maximum(profits - a, 0.0))
     high = np.where(boxes.open, profits + room - e * near, 0.0)
@@ -293,14 +292,14 @@ def bound_boxes(scope: Scope, boxes: Nodes) -> PlaceBounds:
 
 def rounding_error(scope: Scope) -> float:
     """Return the relative error of the sums over the blocks in a bound."""
-    return gamma(4.0 * (len(scope.blocks) + len(scope.rules)) + 100.0)
+    return gamma(4.0 * (len(scope.blocks) + count_terms(scope.rules)) + 100.0)
 
 
-def worth_at(scope: Scope, boxes: Nodes, place: Reals) -> tuple[Reals, Reals, Reals, Reals]:
-    """Return about what blocks of boxes are worth at a place of each.
+def values_at(scope: Scope, boxes: Nodes, place: Reals) -> tuple[Reals, Reals, Reals, Reals]:
+    """Return v of the blocks of boxes at a place of each, and what limits and sizes change.
 
-    (s, c) a_i - e_i |c_i - y|^2; the profits (s, c) in place of a for limits; sums u R, (s,), less
-    what is paid for sizes that are lacking; and what errors of that are in proportion to, (s,).
+    They are v_i(y) (s, c), but for rounding; profits (s, c) instead of a; the sum of u R, or minus
+    that of u (t - points), (s,); and what its errors are in proportion to, (s,).
 
     place : (s, d)
     """
@@ -313,10 +312,10 @@ def worth_at(scope: Scope, boxes: Nodes, place: Reals) -> tuple[Reals, Reals, Re
         return values, np.broadcast_to(a, values.shape), none, none
     gained = np.where(boxes.open, -values, 0.0)
     profits, paid = reduced_profits(scope.rules, a, boxes.chosen, boxes.open, gained)
-    if scope.whole is None:
+    if scope.whole_sets is None:
         return values, profits, paid, none
-    # Not both, which would differ by less than either: where a limit takes off, nothing lacks.
-    raised, added, further = scope.whole.raised(a, boxes.chosen, boxes.open, gained)
+    # Only one of them: a box that reaches an upper limit does not lack size.
+    raised, added, further = scope.whole_sets.raised(a, boxes.chosen, boxes.open, gained)
     is_full = paid > 0.0
     profits = np.where(is_full[:, None], profits, raised)
     return values, profits, np.where(is_full, paid, -added), np.where(is_full, 0.0, further)

@@ -1,38 +1,37 @@
 """Search for clusters of low value over all sets of blocks, by branch and bound over many nodes.
 
-A node is: the sets X of the package that hold the blocks chosen and no others but open ones. Of the
-mean y of X, distances low <= |c_j - y| <= high are known for all blocks of interest, and so
+A node stands for the sets X of the package that hold all chosen blocks and some open ones. It has
+bounds low <= |c_j - y| <= high on the distances of the mean y of X from its blocks, and so
 
     q_j(y) = e_j |c_j - y|^2 - a_j  in  [l_j, u_j].
 
-Open blocks are in cliques of which X holds one block at most. Let 1 be the block of a clique with
-the least l, and s <= 0 the least l of the others, or 0. Whatever X holds of the clique, for any
-slope 0 <= b <= 1 it adds at least
+X holds at most one open block of each clique. Let 1 be the block of a clique with the least l, and
+s <= 0 the least l of the others, or 0. For any slope 0 <= b <= 1 the clique adds at least
 
     b q_1(y) + g,    g = min((1 - b) l_1, s - b u_1)
 
-(the first if it is block 1, the second if not), and b is chosen such that the two are about equal.
-With b = 1 for the blocks chosen and W = sum of b_i e_i, z = sum of b_i e_i c_i / W,
+(the first number if X holds block 1, the second if not); b makes the two about equal. With b = 1
+for the chosen blocks and W = sum of b_i e_i, z = sum of b_i e_i c_i / W,
 
     f(X) = sum_{i in X} q_i(y) >= value + W |y - z|^2,
     value = sum of b_i e_i |c_i - z|^2 - sum of b_i a_i + sum of g.
 
-If value >= t, no X of the node is below t; if not, |y - z|^2 < (t - value) / W, which says more
-about the distances. Squared distances from z are, by those of the means,
+If value >= t, no X of the node is below t. Otherwise |y - z|^2 < (t - value) / W for an X below t,
+which narrows the distances. Squared distances from z follow from those between the means:
 
     |c_j - z|^2 = M_j - v,
     M_j = sum of b_i e_i |c_j - c_i|^2 / W,    v = sum of b_i e_i M_i / (2 W),
 
 and sum of b_i e_i |c_i - z|^2 = W v: sums of numbers >= 0, with small relative errors.
 
-Where clusters have to keep limits, the a_j of open blocks are less, and the sum of u R is taken off
-(`limits`); where sets are looked at as a whole, they are what `limits` says.
+Limits make the a_j of open blocks less and subtract the sum of u R (`limits`). If sets count as a
+whole, soft pairs and sizes change them, too.
 
-Rounding. With u = 2^-53, W v is off by at most (4 s + d + 20) u of itself, M_j and v by less, the
-rest of a value by (2 s + 30) u times the sum of |a| + slack over the blocks chosen and open, s of
-them, as none of its terms is larger than that of its block, and of what is taken off for limits. As
-a whole, by twice that, of |W| as well, and of all that is added for sizes.
-Distances are rounded outwards, and with them l and u.
+Rounding. With u = 2^-53 and s chosen and open blocks, W v is off by at most (4 s + d + 20) u of
+itself, M_j and v by less. The rest of a value is off by (2 s + 30) u times a sum: |a| + slack of
+these blocks, as no term is larger than that of its block, and u R of the limits. If sets count as a
+whole, the factor is twice that. The sum then includes the prices of soft pairs and all terms of
+sizes. Distances are rounded outwards, and so are l and u.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernel.evidence import AtStep, go_on
+from ..kernel.evidence import Steps
 from ..kernel.rejection import Rejected
 from .limits import reduced_profits
 from .problem import (
@@ -61,8 +60,8 @@ from .problem import (
     without_and_with,
 )
 
-# First blocks that are started with together; nodes that are looked at together; the share of the
-# blocks of a scope that matters to some node, below which it is made smaller.
+# First blocks of one stack; nodes in one step; the share of the blocks of a scope that matter to
+# some node, below which the scope is made smaller.
 _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 # Times that a node is bounded before it is split.
 _ROUNDS = 3
@@ -73,7 +72,7 @@ class Bounds(NamedTuple):
 
     value : (s,) lower bound, rounding accounted for
     weight : (s,) W
-    profits : (s, c) a of open blocks, less what limits take off
+    profits : (s, c) a of open blocks, changed by limits and sizes
     nearest, farthest : (s, c) bounds on |c_j - z|^2
     low : (s, c) l_j
     cliques : of the open blocks
@@ -88,28 +87,26 @@ class Bounds(NamedTuple):
     cliques: CliqueSlopes
 
 
-def sets_below(
-    problem: CheckedPricing, target: float, max_nodes: int, at_step: AtStep = go_on
-) -> Iterator[Marks]:
-    """Yield all sets X with f(X) < target, and some that are close to it, some at a time, (s, m).
+def sets_below(problem: CheckedPricing, target: float, steps: Steps) -> Iterator[Marks]:
+    """Yield all sets X with f(X) < target, and perhaps some slightly above, as arrays (s, m).
 
-    X are the non-empty sets of blocks without a cannot-linked pair; no set has f(X) < target - the
-    slack of the problem. The target is at most 0, unless sets are looked at as a whole.
+    X are the non-empty sets of blocks without a cannot-linked pair that satisfy the rules. No set
+    has f(X) < target - slack. The target is at most 0, unless sets count as a whole.
+
+    steps : nodes that it may take
 
     Raises
     ------
     Rejected
-        After the maximum number of nodes.
+        If the search needs more steps.
     """
-    left, order = max_nodes, _order(problem)
+    order = _order(problem)
     for start in range(0, problem.m, _GROUP):
         stack = [_roots(problem, order, start)]
         while stack:
-            at_step()
             scope, nodes = _batch(stack)
-            left -= len(nodes.chosen)
-            if left < 0:
-                raise Rejected(f"could not prove the prices within {max_nodes} nodes")
+            if not steps.take(len(nodes.chosen)):
+                raise Rejected(f"could not prove the prices within {steps.most} nodes")
             remaining = _bounded(scope, nodes, target)
             if remaining is None:
                 continue
@@ -125,10 +122,9 @@ def sets_below(
 
 
 def _order(problem: CheckedPricing) -> Indices:
-    """Return an order of the blocks in which few are near each block later on.
+    """Return an order of the blocks in which few later blocks are near each block.
 
-    First comes the one which can share a set with the fewest, then of the others the one which can
-    with the fewest of them, and so on.
+    The next block is the one that can share a set with the fewest of the remaining blocks.
     """
     degree = problem.together.sum(axis=1)
     order = np.empty(problem.m, np.intp)
@@ -140,9 +136,9 @@ def _order(problem: CheckedPricing) -> Indices:
 
 
 def _roots(problem: CheckedPricing, order: Indices, start: int) -> tuple[Scope, Nodes]:
-    """Return nodes for some blocks from a place of the order on.
+    """Return a node for each of the next blocks in the order, from a place on.
 
-    Each stands for the sets of which its block is the first.
+    It stands for the sets whose first block in the order is this block.
     """
     first = order[start : start + _GROUP]
     relevant = np.asarray(problem.near[first].any(axis=0))
@@ -163,7 +159,7 @@ def _roots(problem: CheckedPricing, order: Indices, start: int) -> tuple[Scope, 
 
 
 def _in_reach(scope: Scope, nodes: Nodes, block: Indices) -> Nodes:
-    """Return the nodes with the distances of y that follow from a block of X for each, (s,)."""
+    """Return the nodes with the bounds on distances of y that follow from a block (s,) of X."""
     distance, error = np.sqrt(scope.squares[block]), scope.problem.error
     reach = scope.problem.reach[scope.blocks[block]][:, None]
     nearest = (distance * (1.0 - error) - reach) * (1.0 - SLACK)
@@ -172,7 +168,7 @@ def _in_reach(scope: Scope, nodes: Nodes, block: Indices) -> Nodes:
 
 
 def _within(nodes: Nodes, nearest: Reals, farthest: Reals) -> Nodes:
-    """Return the nodes with distances of y between those of both, too."""
+    """Return the nodes with bounds on distances of y that are narrowed by others."""
     return nodes._replace(low=np.maximum(nodes.low, nearest), high=np.minimum(nodes.high, farthest))
 
 
@@ -197,7 +193,7 @@ def _batch(stack: list[tuple[Scope, Nodes]]) -> tuple[Scope, Nodes]:
 def _bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] | None:
     """Return the nodes that may hold a set X below the target, and their last bounds.
 
-    The nodes hold what is known of them then. None if there are none.
+    The bounds on distances of the nodes are narrowed. None: no such node.
     """
     bounds: Bounds | None = None
     for _ in range(_ROUNDS):
@@ -205,7 +201,7 @@ def _bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] 
         if not len(nodes.chosen):
             return None
         bounds = _bounds(scope, nodes)
-        left = ~(bounds.value >= target)  # what is no number rules out nothing
+        left = ~(bounds.value >= target)  # nan excludes nothing
         if not left.all():
             nodes, bounds = indexed(nodes, left), indexed(bounds, left)
             if not len(nodes.chosen):
@@ -216,13 +212,13 @@ def _bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] 
 
 
 def _restrict(scope: Scope, nodes: Nodes) -> Nodes:
-    """Return the nodes restricted by (in), by the rules on clusters, and by what sets may have."""
+    """Return the nodes without blocks that (in) or the rules on clusters exclude."""
     nodes = scope.within_limits(nodes)
-    if scope.whole is not None:
+    if scope.whole_sets is not None:
         return nodes
     chosen, still, low, _ = nodes
     e, profits = scope.weights, scope.profits + scope.problem.slack
-    # At most e / e(X), in X
+    # A lower bound on e / e(X)
     share = e / (((chosen | still) @ e)[:, None] * (1.0 + scope.problem.error))
     outside = (low > 0.0) & (e * np.square(low) >= profits * (1.0 - share) * (1.0 + SLACK))
     nodes = nodes._replace(open=still & ~outside)
@@ -231,18 +227,19 @@ def _restrict(scope: Scope, nodes: Nodes) -> Nodes:
 
 
 def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
+    """Return lower bounds on f(X) for the sets X of each node; see the module."""
     e, a, error = scope.weights, scope.profits, scope.problem.error
-    whole, none = scope.whole, np.zeros(len(nodes.open))
+    whole_sets, none = scope.whole_sets, np.zeros(len(nodes.open))
     profits, paid, tied, further = np.broadcast_to(a, nodes.open.shape), none, none, none
-    if whole is not None:
-        profits, tied = whole.worths(a, nodes.chosen, nodes.open)
+    if whole_sets is not None:
+        profits, tied = whole_sets.open_profits(a, nodes.chosen, nodes.open)
     if scope.rules:
         middle = np.where(nodes.open, e * np.square(0.5 * (nodes.low + nodes.high)) - profits, 0.0)
         before = profits
         profits, paid = reduced_profits(scope.rules, profits, nodes.chosen, nodes.open, middle)
-        if whole is not None:
+        if whole_sets is not None:
             middle = np.where(nodes.open, middle + before - profits, 0.0)
-            profits, raised, further = whole.raised(profits, nodes.chosen, nodes.open, middle)
+            profits, raised, further = whole_sets.raised(profits, nodes.chosen, nodes.open, middle)
             paid = paid - raised
     low = np.where(nodes.open, e * np.square(nodes.low) - profits, 0.0)
     high = e * np.square(nodes.high) - profits
@@ -271,7 +268,7 @@ def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
 
 
 def _near_centre(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> Nodes:
-    """Return the nodes with the distances of a ball around z that y is in."""
+    """Return the nodes with bounds on distances that are narrowed by the ball around z with y."""
     error = scope.problem.error
     radius = np.sqrt((target - bounds.value) / bounds.weight)[:, None] * (1.0 + error)
     nearest = (np.sqrt(bounds.nearest) * (1.0 - SLACK) - radius) * (1.0 - SLACK)
@@ -281,7 +278,7 @@ def _near_centre(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> N
 def _children(scope: Scope, nodes: Nodes, bounds: Bounds) -> Nodes:
     """Return two children of each node: without an open block, and with it.
 
-    It is one of the clique whose bound is the farthest from what it can add at z.
+    The block is in the clique whose bound differs most from what the clique can add at z.
     """
     here = scope.weights * bounds.nearest - bounds.profits
     first = np.where(bounds.cliques.is_first, bounds.cliques.slope * here, 0.0)
@@ -291,5 +288,5 @@ def _children(scope: Scope, nodes: Nodes, bounds: Bounds) -> Nodes:
         first = np.add.reduceat(first, scope.starts, axis=1)[:, scope.clique]
     gap = here - first - bounds.cliques.constant
     block = np.where(nodes.open, gap - 1e-3 * bounds.low, -np.inf).argmax(axis=1)
-    without, beside = without_and_with(nodes, block, scope.together[block])
-    return stacked([without, _in_reach(scope, beside, block)])
+    without, including = without_and_with(nodes, block, scope.together[block])
+    return stacked([without, _in_reach(scope, including, block)])

@@ -1,4 +1,4 @@
-"""Proof of a search, which records itself as a `Watch`."""
+"""Recorded proof of a search: a `Watch` that keeps the evidence of all nodes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class BoundStep:
     """Bound of all clusterings of some blocks.
 
     blocks : (n,) the block of each point
-    bound : as the checker computes it from the evidence; inf if that proves that there are none
-    evidence : None where the scatter inside the blocks is all that is known
+    bound : as the checker computes it from the evidence; inf: no clustering exists
+    evidence : None: only the scatter inside the blocks
     """
 
     blocks: NDArray[np.intp]
@@ -35,30 +35,21 @@ class BoundStep:
 
 
 @stored
-@dataclass(frozen=True)
-class SplitEnd:
-    """Children of a node, by their numbers."""
-
-    pair: Pair
-    together: int
-    apart: int
-
-
-@stored
 @dataclass
 class ProofNode:
-    """Steps that are proven about a node, in the order in which they were proven, and its end.
+    """Steps proven about a node, in the order in which they were proven, and its split.
 
-    end : its children, if it was split
-    is_infeasible : whether no clustering keeps its decisions and fixings
+    split : the pair of points, and the number of the child where they share a cluster; the next
+        number is the child where they do not. None: the node is a leaf
+    is_infeasible : whether no clustering satisfies its decisions and fixings
     """
 
     steps: list[BoundStep | FixingProof] = field(default_factory=list)
-    end: SplitEnd | None = None
+    split: tuple[Pair, int] | None = None
     is_infeasible: bool = False
 
     def record(self, result: NodeResult) -> None:
-        """Record what an evaluation has proven."""
+        """Record the bound, fixings and infeasibility that an evaluation proves."""
         if result.block_of is not None and result.bound.value > 0.0:  # 0 needs no proof
             self._record_bound(
                 BoundStep(result.block_of, result.bound.value, result.bound.evidence)
@@ -69,7 +60,7 @@ class ProofNode:
         self.is_infeasible |= result.status is NodeStatus.INFEASIBLE
 
     def _record_bound(self, step: BoundStep) -> None:
-        """Record a bound; of several for the same blocks only the best is kept."""
+        """Record a bound; keep only the best of several bounds for the same blocks."""
         last = self.steps[-1] if self.steps else None
         if not isinstance(last, BoundStep) or not np.array_equal(last.blocks, step.blocks):
             self.steps.append(step)
@@ -80,26 +71,27 @@ class ProofNode:
 @stored
 @dataclass
 class Proof(Watch):
-    """Proof of a search, as far as it has come: the evidence for all that is proven of its nodes.
+    """Proof of a search so far: the evidence for all bounds and fixings of its nodes.
 
     It watches a search whose bounds carry their evidence.
 
-    nodes : by their numbers: the root first, children after their parents
+    nodes : by number; the root first, children after their parents
     """
 
     nodes: list[ProofNode] = field(default_factory=lambda: [ProofNode()])
 
     @property
     def lower(self) -> float:
-        """Bound that is proven for all clusterings; inf if there are none."""
+        """Lower bound on the cost of all clusterings; inf: no clustering exists."""
         proven = [0.0] * len(self.nodes)
         for position in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[position]
             value = 0.0
             if node.is_infeasible:
                 value = math.inf
-            elif node.end is not None:
-                value = min(proven[node.end.together], proven[node.end.apart])
+            elif node.split is not None:
+                child = node.split[1]
+                value = min(proven[child : child + 2])
             for step in reversed(node.steps):
                 if isinstance(step, BoundStep):
                     value = max(value, step.bound)
@@ -115,19 +107,18 @@ class Proof(Watch):
         node.record(result)
         if children is not None:
             assert result.pair is not None
-            assert children[0] == len(self.nodes)
-            node.end = SplitEnd(result.pair, *children)
+            assert children == (len(self.nodes), len(self.nodes) + 1)
+            node.split = result.pair, children[0]
             self.nodes += [ProofNode(), ProofNode()]
 
 
 @stored
 @dataclass(frozen=True, eq=False)
 class SubsetProof:
-    """Proof about some of the points, with what is stated of them alone.
+    """Proof about the instance of a subset of the points.
 
-    rows : (s,) int32, increasing
-    equal : (p, 2) pairs of equal ones that are joined first; as in the proof, by their places
-    proof : of the instance that they are
+    rows : (s,) int32, increasing numbers of its points
+    equal : (p, 2) pairs of equal points that are joined first, by their places in the subset
     """
 
     rows: NDArray[np.int32]

@@ -1,6 +1,6 @@
-"""Certificates of results: their files, and the log of the steps of a recorded proof.
+"""Certificates of results: their files, and the log of a recorded proof.
 
-In each node constraint propagation is repeated, with a clique as the reason of each merge.
+The writer repeats constraint propagation in each node, with a clique as the reason of each merge.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from sdpbb.search.result import Result, SolutionStatus
 Step = tuple[list[Any], dict[str, NDArray[Any]]]
 """Step of a log: a list that begins with a word, and its arrays."""
 
-# Vertices coloured to tell which of two reasons a node is left for, times vertices: half a second.
+# Most coloured vertices, times vertices, to choose between two reasons: half a second.
 COLOURING_WORK = 2_000_000
 
 
 @dataclass(frozen=True)
 class CertificateOrder:
-    """Path of a certificate to be written at the end of a run, and what it is about.
+    """Order for the certificate that a run writes at its end.
 
     path : of the file
-    about : a clustering that keeps the constraints, instead of the best one found
-    only : the status without which no certificate is written; None for any
+    about : a clustering that satisfies the constraints, instead of the best one found
+    only : write a certificate only for this status; None: for any status
     """
 
     path: FilePath
@@ -61,7 +61,7 @@ class CertificateOrder:
         return os.fspath(self.path)
 
     def applies_to(self, result: Result) -> bool:
-        """Return whether a certificate is to be written of a result."""
+        """Return whether the order is for a result."""
         return self.only in (None, result.status)
 
 
@@ -73,9 +73,9 @@ def write_certificate(
     proof: Proof,
     subsets: Sequence[SubsetProof] | None = None,
 ) -> CertificateWritten:
-    """Write the certificate of a run that has ended, and return the event that tells of it.
+    """Write the certificate of a run that has ended; return the event that reports it.
 
-    gap : the relative gap asked for
+    gap : the requested relative gap
     subsets : of a run that has started with subsets
 
     Raises
@@ -89,7 +89,7 @@ def write_certificate(
         with replacement(path) as file:
             archive.write(file, arrays)
             size = file.tell()
-    except Exception as error:  # whatever it is, the result must not go with it
+    except Exception as error:  # the result must survive any error
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         message = f"{shown_path(path)}: could not be written ({reason})"
         raise CertificateError(message, result) from error
@@ -106,13 +106,13 @@ def certificate_arrays(
 ) -> list[tuple[str, NDArray[Any]]]:
     """Return the certificate of a result, in the format of docs/certificate_format.md.
 
-    It is the proof by subsets unless the tree proves a higher bound. One of the two is enough, as
+    It has the proof by subsets, or the proof of the tree if its bound is higher. One is enough, as
     the sum over subsets bounds all nodes.
 
-    tolerance : the relative gap asked for
-    instance : without constraints that the checker does not know
-    about : a clustering that keeps the constraints, instead of the best one
-    subsets : disjoint ones, each with its proof
+    tolerance : the requested relative gap
+    instance : with constraints that the checker knows
+    about : a clustering that satisfies the constraints, instead of the best one
+    subsets : disjoint subsets, each with its proof
     """
     n, d = instance.points.shape
     stated, steps, target = stated_instance(instance), LogBuilder(), proof.lower
@@ -128,7 +128,7 @@ def certificate_arrays(
     status, cost, arrays = result.status.value, result.objective, []
     partition = about or result.partition
     if partition is not None:
-        arrays.append(("labels", _by_first_point(partition.labels).astype(np.int32)))
+        arrays.append(("labels", partition.labels.astype(np.int32)))
     if about is not None:
         cost = about.cost(instance)
         upper = stated.geometry.cost_at_most(about.labels)
@@ -149,24 +149,16 @@ def certificate_arrays(
 
 
 def _value(subsets: Sequence[SubsetProof]) -> float:
-    """Return the sum of what is proven of subsets, as the checker adds it up."""
+    """Return the sum of the bounds of subsets, as the checker adds them up."""
     proven = [subset.proof.lower for subset in subsets]
     return math.inf if math.inf in proven else sum_down(proven)
-
-
-def _by_first_point(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the same clusters, numbered in the order of their first points."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.intp)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return np.asarray(rank[inverse.reshape(-1)])
 
 
 class LogBuilder:
     """Log of a certificate, as it grows.
 
     steps : lists that begin with a word
-    arrays : by their names in the file; those of step 7 are `7.rows` and the like
+    arrays : by their names in the file, such as `7.rows` in step 7
     """
 
     def __init__(self) -> None:
@@ -181,7 +173,7 @@ class LogBuilder:
             self.arrays += [(f"{number}.{name}", array) for name, array in arrays.items()]
 
     def add_tree(self, proof: Proof, root: Blocks, equal: NDArray[np.integer]) -> None:
-        """Add the nodes that the bound of a proof needs, each before those below it.
+        """Add the nodes that the bound of a proof needs, parents before children.
 
         equal : pairs (p, 2) of points that the search has joined at the root
         """
@@ -194,14 +186,14 @@ class LogBuilder:
             left = self._add_steps(node, blocks, target)
             if left is None:
                 continue
-            assert node.end is not None
-            together, apart = (proof.nodes[at] for at in (node.end.together, node.end.apart))
-            i, j = node.end.pair
+            assert node.split is not None
+            (i, j), child = node.split
+            together, apart = proof.nodes[child : child + 2]
             if left.are_undecided(i, j):
                 self.add((["split", int(i), int(j)], {}))
                 pair = np.array([[i, j]])
                 waiting += [(apart, left.separated(pair)), (together, left.linked(pair))]
-            else:  # pairs fixed just before have decided it: what is left is the node itself
+            else:  # pairs fixed just before have decided it: one child is the node itself
                 same = left.block_of[i] == left.block_of[j]
                 waiting.append((together if same else apart, left))
 
@@ -222,7 +214,7 @@ class LogBuilder:
                 return None
         if refutation or node.is_infeasible:
             self.add(*(refutation or [infeasibility(blocks)]))
-        elif node.end is None:
+        elif node.split is None:
             assert target <= 0.0
             self.add((["open"], {}))
         else:
@@ -235,7 +227,7 @@ class LogBuilder:
         return blocks, end
 
     def _bound(self, step: BoundStep) -> None:
-        """Add the bound that a node ends with, or the prices that prove that it has none."""
+        """Add the bound that ends a node, or the prices that prove that no clustering exists."""
         words, arrays = (Scatter() if step.evidence is None else step.evidence).written()
         if step.bound == math.inf:
             self.add((["infeasible", *words], arrays))
@@ -261,9 +253,9 @@ def propagated(blocks: Blocks) -> tuple[Blocks, list[Step], list[Step]]:
 
     Returns
     -------
-    The blocks when nothing more follows; the merges of each round, rows (t, k + 1) of points i, j
-    and the clique that leaves them one cluster; and the end of the node, if these blocks have no
-    clustering.
+    The blocks after all inferences. The merges of each round: rows (t, k + 1) of points i, j and a
+    clique of k - 1 others, so that i and j share the last cluster. The end of the node, if the
+    blocks have no clustering.
     """
     merges: list[Step] = []
     while True:
@@ -281,10 +273,10 @@ def propagated(blocks: Blocks) -> tuple[Blocks, list[Step], list[Step]]:
 
 
 def _apply_merges(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Blocks]:
-    """Return the rows applied, and the blocks that they leave.
+    """Apply merges; return their rows and the blocks after them.
 
-    Where some contradict each other, those up to the contradiction: after it, the cliques of others
-    need not be cliques any more.
+    If rows contradict each other, apply them up to the contradiction. After it, the cliques of
+    other rows need not be cliques any more.
     """
     try:
         return rows, blocks.merged(rows)
@@ -308,8 +300,8 @@ def _round(blocks: Blocks) -> tuple[NDArray[np.int64], list[int] | None]:
 
 
 def infeasibility(blocks: Blocks) -> Step:
-    """Return the end of propagated blocks without a clustering, for the checker to find out."""
-    # Sizes may be what leaves no clustering, as far as a short search tells.
+    """Return the end of propagated blocks without a clustering; the checker searches again."""
+    # A short search decides whether cannot-links alone leave no clustering, or sizes as well.
     graph, nodes = csr_array(blocks.adjacency), COLOURING_WORK // blocks.m
     found = decide(graph, blocks.k, nodes, time_left=lambda: 0.0)
     if measures(blocks.rules) and found.is_possible is not False:

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down
-from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits
-from sdpbb.checker.kernel.sizes import Measure, WeightBounds
+from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits, WeightBounds
+from sdpbb.checker.kernel.rules import Measure, find_measure
 
 # Minimum violation of a cut, as a share of its right-hand side.
 TOLERANCE = 1e-7
@@ -58,7 +58,8 @@ def separate_sizes(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
     large = np.flatnonzero(entries > high * (1.0 + TOLERANCE))[:, None]
     cuts = CutSet.of_rows("most_points", small, ((0, 0, 1.0),), low)
     cuts = cuts + CutSet.of_rows("least_points", large, ((0, 0, -1.0),), -high)
-    points = limits.measure(counts_points=True) if isinstance(limits, WeightBounds) else None
+    measures = limits.measures if isinstance(limits, WeightBounds) else ()
+    points = find_measure(measures, counts_points=True)
     return cuts if points is None else cuts + _rows(Z, points)
 
 

@@ -1,7 +1,7 @@
-"""Valid inequalities of a certificate: the forms that a file may have, and the sums of its cuts.
+"""Valid inequalities (cuts) of a certificate: their forms in a file, and their sums.
 
-Their matrices are computed from the blocks that they are made of, so that they are valid by
-construction. Few rules prove all of them:
+A file states the blocks of a cut; the checker computes its matrix, and proves the cut by a few
+rules:
 
 | file | rule |
 | --- | --- |
@@ -19,8 +19,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..archive import Archive
-from ..certificate import fields, items
+from ..certificate import Take, items
 from ..rejection import Rejected
 from .capacities import MeasureRows, SetCliques, Sets
 from .inequalities import CutSums, Group, Inequalities, NodeFacts, Reals
@@ -40,8 +39,8 @@ FORMS: tuple[type[Group], ...] = (
 
 # Pairs of blocks in all rows of vectors and templates, at most: their products take seconds.
 _PRODUCTS = 2**27
-# The arrays of all cuts of m blocks have so many entries for each pair, and for small m so many;
-# and at most so many.
+# Most entries of the arrays of all cuts of m blocks: for each pair of blocks, in addition for small
+# m, and in all.
 _ENTRIES_PER_PAIR, _ENTRIES_FOR_FEW, _MOST_ENTRIES = 64, 6_400_000, 2**24
 
 
@@ -52,39 +51,40 @@ class Cuts:
     groups: tuple[Group, ...] = ()
 
     @classmethod
-    def read(cls, groups: Any, arrays: Archive, m: int) -> Cuts:
-        """Return the cuts of a step on m blocks; `Rejected` if they are none, or take much memory.
+    def read(cls, groups: Any, take: Take, m: int) -> Cuts:
+        """Return the cuts of a step on m blocks; `Rejected` if a group is wrong, or too large.
 
-        groups : lists, each of a word and what the group of that word has
+        groups : lists, each of a word and the fields of the form with that word
         """
         left = min(_ENTRIES_PER_PAIR * m * m + _ENTRIES_FOR_FEW, _MOST_ENTRIES)
-        found = []
-        for number, group in enumerate(items(groups, "cuts")):
+        found: list[Group] = []
+
+        def rows(name: str, dtypes: tuple[str, ...], width: int) -> NDArray[Any]:
+            nonlocal left
+            array = take(f"{len(found)}.{name}", dtypes, range(left // width + 1), width)
+            left -= array.size
+            return array
+
+        for group in items(groups, "cuts"):
             word, *values = items(group, "a group of cuts") or [None]
             form = next((form for form in FORMS if word == form.WORD), None)
             if form is None:
                 words = ", ".join(form.WORD for form in FORMS)
                 raise Rejected(f"cuts: expected a group that begins with one of {words}")
-            of_fields = zip(form.READS.items(), fields(values, *form.READS), strict=True)
-            read = {name: reader(value, name) for (name, reader), value in of_fields}
-            taken = {}
-            for name, (dtypes, width) in form.shapes(read).items():
-                most = range(left // width + 1)
-                taken[name] = arrays.take(f"{number}.{name}", dtypes, most, width)
-                left -= taken[name].size
-            found.append(form(**taken, **read))
+            found.append(form.read(values, rows, m))
             if len(found[-1]) > len(found[-1].blocks):
                 raise Rejected(f"{word}: more cuts than rows of blocks")
         return cls(tuple(found))
 
     def written(self) -> tuple[list[list[Any]], dict[str, NDArray[Any]]]:
         """Return the groups as a file has them, and their arrays."""
+        parts = [group.written() for group in self.groups]
         arrays = {
             f"{number}.{name}": array
-            for number, group in enumerate(self.groups)
-            for name, array in group.arrays.items()
+            for number, (_, own) in enumerate(parts)
+            for name, array in own.items()
         }
-        return [group.written() for group in self.groups], arrays
+        return [words for words, _ in parts], arrays
 
     def __len__(self) -> int:
         return sum(map(len, self.groups))
@@ -115,7 +115,7 @@ class Cuts:
         """Yield the inequalities of each group; `Rejected` if one is not valid."""
         terms = [group.link for group in self.groups if isinstance(group, SoftTerms)]
         if len(set(terms)) < len(terms):
-            # Terms of a pair share its price, which a group knows of its own alone.
+            # Terms of a pair share its price, and a group divides it among its own terms only.
             raise Rejected("two groups of soft pairs of the same kind; expected one")
         for group in self.groups:
             if any((each < 0).any() or (each >= node.m).any() for each in group.numbers):

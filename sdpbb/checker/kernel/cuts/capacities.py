@@ -1,24 +1,24 @@
-"""Cuts where the measure of clusters is limited: their points, or units of weight.
+"""Cuts from limits on a measure of clusters: their points, or units of weight.
 
 *Rows of a measure.* With q_j of block j, the cluster C of block i measures q(C) = sum of q_j over
-its blocks, and sum of q_j Z_ij = q(C) Z_ii. Where every cluster measures a to b,
+its blocks, and sum of q_j Z_ij = q(C) Z_ii. If every cluster measures a to b,
 
     b Z_ii - sum of q_j Z_ij >= 0,    sum of q_j Z_ij - a Z_ii >= 0.
 
 *Capacity cuts.* Clusters of limited sizes have to split a set of points that they cannot fill.
-Let q(C) be the measure of a cluster C, a whole number: its points, or its units of weight. For a
-set T with the part q_i of each block i, 0 <= q_i <= what block i measures, let t be the sum of the
-q_i, f(t) the least split of such sets (below), and r > 0 at most the weight of every block over
-its measure. Then
+Let q(C) be the measure of a cluster C, a whole number: its points, or its units of weight. Let
+r > 0 be at most the weight of every block over its measure. A set T holds a part q_i of each block
+i, at least 0 and at most the measure of the block. With t the sum of the q_i, and f(t) the least
+split of such sets (below),
 
     - r sum of q_i q_j Z_ij over all i and j >= f(t) - t.
 
-With x_C the part of T in the cluster C, the sum is that of r x_C^2 / |C| over the clusters, and
-|C| >= r q(C). So it is at most the sum of x_C^2 / q(C) = x_C - x_C (q(C) - x_C) / q(C), which is
-t less a split of T.
+With x_C the part of T in the cluster C, r sum of q_i q_j Z_ij is the sum of r x_C^2 / |C| over the
+clusters. As |C| >= r q(C), a summand is at most x_C^2 / q(C) = x_C - x_C (q(C) - x_C) / q(C). These
+add up to t less a split of T.
 
-That is the rounded capacity inequality of vehicle routing in the cone of clustering matrices: where
-points weigh 1, Z 1 = 1, and the left-hand side plus t is the sum of Z_ij over i in T, j outside.
+This is the rounded capacity inequality of vehicle routing for clustering matrices. If points weigh
+1, then Z 1 = 1, and the left-hand side plus t is the sum of Z_ij over i in T, j outside.
 
 *Capacity cliques.* Let g be at least the number of clusters that T can fill, in parts (below),
 and w at least the weight of every cluster. For a list J of p > g blocks, the leaves,
@@ -26,34 +26,35 @@ and w at least the weight of every cluster. For a list J of p > g blocks, the le
     w (p - g) sum of Z_jl over j < l in J - r sum of q_i Z_ij over i and j in J >= -g.
 
 r x_C / |C| is at most x_C / q(C), the share of C that T fills. If no two leaves share a cluster,
-the second sum counts each cluster once at most, and is not above g. If two do, the second sum is at
-most p, and the first at least w (p - g) / w. Leaves may occur more than once: then they share a
-cluster with themselves.
+the second sum counts each cluster at most once, and is at most g. If two leaves share one, the
+second sum is at most p, and the first at least w (p - g) / w. A leaf may occur more than once: it
+shares a cluster with itself.
 
-*Splits.* Limits say which measures the k clusters may have. Of a cluster of measure s, a set of
-measure t holds a part x_C, and y_C = s - x_C is outside of it:
+*Splits.* A set of measure t holds a part x_C of a cluster C of measure s_C; y_C = s_C - x_C is
+outside of the set. The least split is
 
     f(t) = least sum of x_C y_C / s_C over the clusters,
 
 where 0 <= x_C <= s_C, the x_C add up to t, and the s_C are k measures within the limits. For given
-s_C that is a concave function of the x_C. It is least at a vertex, where all clusters but one are
-in the set or outside of it as a whole. With x y / (x + y) for that one, which grows with x and with
-y, and p clusters of a to b in the set as a whole, x and y are as small as they can be,
+s_C the sum is a concave function of the x_C. It is least at a vertex, where every cluster but one
+is inside of the set or outside of it as a whole. The other one adds x y / (x + y), which grows with
+x and with y. So with p clusters of a to b inside of the set, x and y are as small as possible:
 
     x >= t - p b,    y >= n - t - (k - p - 1) b,    x + y >= a.
 
-Where the last one binds, x y is concave on the line x + y = a, and least at an end of what the
-others leave of it. Where single sizes are listed, the sums that whole clusters can have are
+If the last one is an equation, x y is concave on the line x + y = a, and least at an end of the
+segment that the other two leave. If single sizes are listed, the sums of whole clusters are
 enumerated.
 
-The set fills x_C / s_C of a cluster, and of all of them together at most
+The set fills the share x_C / s_C of a cluster. These shares add up to at most
 
     g(t) = i + (t - P_i) / (P_(i+1) - P_i)    for P_i <= t <= P_(i+1),
 
-P_i being the least measure that i clusters can have: the i least ends of their ranges, or i a, and
-at least what the others leave, n - (k - i) b. For given s_C, filling the smallest first is best.
-That takes i clusters in the set as a whole where it measures as much as the i smallest, P_i at
-least; between such measures it rises along a line, which is not above g, as the steps of P grow.
+P_i being a lower bound on the measure of i clusters: the i least ends of their ranges, or i a, and
+at least n - (k - i) b, as the others have at most b. For given s_C, the shares add up to the most
+if the set fills the smallest clusters first. It fills i clusters if it measures as much as the i
+smallest ones, at least P_i. Between such measures the sum rises along a line, which is not above g,
+as the steps of P grow.
 """
 
 from __future__ import annotations
@@ -67,8 +68,10 @@ from numpy.typing import NDArray
 
 from ..archive import NUMBERS, PARTS
 from ..arithmetic import down
+from ..certificate import Shape, one_of
 from ..rejection import Rejected
-from ..sizes import SizeLimits, WeightBounds
+from ..rules import find_measure
+from ..sizes import SizeLimits
 from .inequalities import (
     TERMS_AT_ONCE,
     ClusterLimits,
@@ -77,9 +80,8 @@ from .inequalities import (
     NodeFacts,
     Numbers,
     Reals,
-    Shape,
     Terms,
-    one_of,
+    WeightBounds,
     read_count,
     starts,
 )
@@ -88,18 +90,18 @@ from .templates import terms_of
 Integers = NDArray[np.int64]
 Part = tuple[Integers, Integers, NDArray[np.bool_]]
 
-# Sums of listed sizes are enumerated where that takes so many steps of 64 bits at most, which is a
-# tenth of a second. Elsewhere what holds for all sizes from the least to the most of them is used.
+# Sums of listed sizes are enumerated in at most this number of steps of 64 bits: a tenth of a
+# second. If there are more, the limits are only the least and the greatest of the sizes.
 _STEPS = 1e8
-# Part by which values are rounded down: the quotient of whole numbers below 2^52 is rounded twice.
+# Factors that round down and up: a quotient of whole numbers below 2^52 is rounded twice.
 _DOWN = 1.0 - 2.0**-50
 _UP = 1.0 + 2.0**-50
-# Products of a set's blocks in all cuts, at most: their sums take seconds.
+# Most products of a set's blocks in all cuts: their sums take seconds.
 _PRODUCTS = 2**33
 
 
 class SetMeasure(NamedTuple):
-    """Measure of blocks, and limits on that of clusters.
+    """Measure of blocks, and limits on the measure of clusters.
 
     of_blocks : (m,) whole numbers
     rate : r > 0, at most the weight of each block over its measure
@@ -117,13 +119,13 @@ class SetMeasure(NamedTuple):
 
 
 def set_measure(limits: ClusterLimits | None, weights: Reals, in_units: bool) -> SetMeasure | None:
-    """Return the measure of blocks of weights (m,): points or units; None if it is not limited."""
+    """Return the measure, points or units, of blocks of weights (m,); None: it has no limits."""
     if not isinstance(limits, WeightBounds):
         if limits is None or in_units:
             return None
         found = SetMeasure(weights.astype(np.int64), limits, 1.0, float(limits.most))
     else:
-        own = limits.measure(counts_points=not in_units)
+        own = find_measure(limits.measures, counts_points=not in_units)
         if own is None:
             return None
         rate = down(float((weights / own.values).min()))
@@ -137,7 +139,7 @@ class Sets(Group):
 
     blocks : (parts of all sets, 3) the cut, block i in ascending order, and its part q_i
     count : number of cuts
-    unit : "points" or "units" of weight, what clusters are limited by
+    unit : "points" or "units" of weight, the measure
     """
 
     count: int
@@ -148,8 +150,8 @@ class Sets(Group):
     READS: ClassVar = {"count": read_count, "unit": one_of("points", "units")}
 
     @classmethod
-    def shapes(cls, values: dict[str, Any]) -> dict[str, Shape]:
-        return {"blocks": (PARTS, 3), **cls.BESIDE}
+    def shapes(cls, values: dict[str, Any], m: int) -> dict[str, Shape]:
+        return {"blocks": (PARTS, 3), **cls.FURTHER}
 
     def __len__(self) -> int:
         return self.count
@@ -198,7 +200,7 @@ class SetCliques(Sets):
     leaves: Numbers
 
     WORD: ClassVar = "set cliques"
-    BESIDE: ClassVar = {"leaves": (NUMBERS, 2)}
+    FURTHER: ClassVar = {"leaves": (NUMBERS, 2)}
 
     @property
     def numbers(self) -> list[Numbers]:
@@ -225,7 +227,7 @@ class SetCliques(Sets):
                 yield Terms(cut, leaves[leaf], blocks[entry], values)
 
         products = int((lengths * (lengths + np.diff(start))).sum())
-        # A term is rounded three times at most: that of a pair of leaves, w (p - g) t.
+        # A term is rounded at most three times: w (p - g) t of a pair of leaves.
         return Inequalities(-filled, terms(), roundings=3.0, n_products=products)
 
 
@@ -262,7 +264,7 @@ def least_splits(limits: SizeLimits, measures: Integers) -> Reals:
 
 
 def _has_few_sums(limits: SizeLimits) -> bool:
-    """Return whether single sizes are listed, and have sums that are enumerated."""
+    """Return whether single sizes are listed, and their sums can be enumerated."""
     listed = limits.exact
     if listed is None:
         return False
@@ -286,7 +288,7 @@ def _of_range(limits: SizeLimits, t: Integers) -> Iterator[Part]:
 
 
 def _of_listed(limits: SizeLimits, t: Integers) -> Iterator[Part]:
-    """Yield x and y, and whether they exist, for each size of the cluster in part in the set."""
+    """Yield x and y, and whether they exist, for each size of the cluster that is split."""
     n, listed = limits.n, limits.exact
     assert listed is not None
     for size in sorted(set(listed)):
@@ -314,13 +316,13 @@ def most_filled(limits: SizeLimits, measures: Integers) -> Reals:
     whole = np.searchsorted(least, measures, "right") - 1
     step = np.append(np.diff(least), 1)[whole]
     rest = measures - least[whole]
-    # Quotient, sum and product are each rounded once; where nothing is left they are exact.
+    # Quotient, sum and product are each rounded once; they are exact if rest is 0.
     return np.asarray((whole + rest / step) * np.where(rest > 0, _UP, 1.0), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class MeasureRows(Group):
-    """Cuts on the points of clusters, where points have weights: n_j counts those of block j.
+    """Cuts on the numbers of points of clusters if points have weights: block j has n_j points.
 
     b Z_ii - sum of n_j Z_ij >= 0, or sum of n_j Z_ij - a Z_ii >= 0.
 
@@ -337,7 +339,8 @@ class MeasureRows(Group):
     def inequalities(self, node: NodeFacts) -> Inequalities:
         if len(self) > 2 * node.m:
             raise Rejected(f"{len(self)} cuts on rows of {node.m} blocks")
-        sizes = node.limits.measure(True) if isinstance(node.limits, WeightBounds) else None
+        limits = node.limits.measures if isinstance(node.limits, WeightBounds) else ()
+        sizes = find_measure(limits, counts_points=True)
         if sizes is None:
             raise Rejected("a cut on the points of clusters, and these are not limited or weigh 1")
         m, limit = node.m, getattr(sizes.limits, self.end)

@@ -1,12 +1,24 @@
 """Valid inequalities over the clustering matrix, and the weighted sums of them.
 
 Z_ij = 1 / |C| for two blocks of a cluster C of weight |C|, and 0 for blocks of two clusters.
+
+*Bounds.* Limits are on a measure of clusters, q(C) = sum of q_i over the blocks i of C for whole
+numbers q_i: their points, or their units of weight. For the weights e_i and any number r >= 0
+
+    |C| = sum of e_i = r q(C) + sum of (e_i - r q_i).
+
+So with a <= q(C) <= b, and sums over all blocks,
+
+    r a - sum of max(0, r q_i - e_i) <= |C| <= r b + sum of max(0, e_i - r q_i).
+
+r is the weight of all blocks over their measure. Weights in units are nearly proportional to their
+measure, and both sums nearly 0.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,25 +26,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import NUMBERS
-from ..arithmetic import sum_up
-from ..certificate import whole, word
+from ..arithmetic import down, sum_up, up
+from ..certificate import Record, Shape, whole
 from ..rejection import Rejected
-from ..sizes import SizeLimits, WeightBounds
+from ..rules import Measure
+from ..sizes import SizeLimits
 from ..soft import SoftOverBlocks
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.integer]
 Marks = NDArray[np.bool_]
-ClusterLimits = SizeLimits | WeightBounds
-"""Limits on the weights of clusters: numbers of points, or bounds on what they weigh."""
 
 # Terms that are added at a time, to bound the memory that long cuts take.
 TERMS_AT_ONCE = 2**22
+# Part of the weight of all blocks that is more than the error of sums here, a quarter of it.
+_ROUNDING = 2.0**-48
+
+
+@dataclass(frozen=True, eq=False)
+class WeightBounds:
+    """Bounds on the weights |C| of clusters, least <= |C| <= most, and the limits that imply them.
+
+    least : >= 0
+    most : the weight of all blocks, or less
+    measures : of the blocks: points, units of weight, or both
+    """
+
+    least: float
+    most: float
+    measures: tuple[Measure, ...] = ()
+
+    @classmethod
+    def of(cls, weights: Reals, measures: Iterable[Measure]) -> WeightBounds | None:
+        """Return the bounds for clusters of blocks of weights (m,); None without a measure."""
+        found = tuple(measures)
+        if not found:
+            return None
+        bounds = [_bounds(weights, measure) for measure in found]
+        return cls(max(least for least, _ in bounds), min(most for _, most in bounds), found)
+
+
+def _bounds(weights: Reals, measure: Measure) -> tuple[float, float]:
+    """Return the bounds on |C| that follow from one measure; see the module."""
+    limits, total = measure.limits, sum_up(weights.tolist())
+    rate = total / float(measure.values.sum())
+    excess = weights - rate * measure.values
+    above = sum_up(np.maximum(excess, 0.0).tolist())
+    below = sum_up(np.maximum(-excess, 0.0).tolist())
+    error = _ROUNDING * total
+    least = down(down(rate * limits.least) - up(below + error))
+    most = up(up(rate * limits.most) + up(above + error))
+    return max(0.0, least), min(total, most)
+
+
+ClusterLimits = SizeLimits | WeightBounds
+"""Limits on the weights of clusters: sizes, if points weigh 1 each, or bounds on weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeFacts:
-    """Facts about a node that cuts rest on.
+    """Facts about a node that make cuts valid.
 
     k : number of clusters
     weights : (m,) of the blocks
@@ -61,8 +114,8 @@ class NodeFacts:
     def heaviest(self) -> float:
         """Upper bound on the weight of a cluster.
 
-        The other k - 1 clusters weigh at least as much as the k - 1 lightest blocks, and at least 1
-        each where weights are whole numbers.
+        The other k - 1 clusters weigh at least as much as the k - 1 lightest blocks; and at least
+        1 each, if weights are whole numbers.
         """
         if self.has_whole_weights:
             most = float(int(self.weights.sum()) - self.k + 1)
@@ -85,14 +138,14 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Inequalities:
-    """Valid inequalities of one group: sums of terms, and numbers that they are at least.
+    """Valid inequalities of one group: sums of terms, and right-hand sides at most as large.
 
     sides : (number,) right-hand sides, rounded down
     terms : made while they are added up
-    roundings : how often a coefficient times a multiplier is rounded, at most
-    squares : (number, m) and (number,) vectors q and numbers f of terms - f q'Z q; None: no such
+    roundings : most roundings of a coefficient times a multiplier
+    squares : (number, m) and (number,) vectors q and numbers f of terms - f q'Z q; None: none
     caps : (number,) upper bounds on multipliers; None: no bounds
-    n_products : pairs of blocks that the terms are products of; 0 where there are few
+    n_products : number of terms that are made one by one; 0 if there are few
     """
 
     sides: Reals
@@ -138,7 +191,7 @@ class CutSums(NamedTuple):
         if cuts.squares is not None:
             q, factor = cuts.squares
             values = -(q.T * (factor * t)) @ q
-            # Each term is rounded four times at most, as sums of 3 terms are.
+            # A term is rounded at most four times, like a sum of three terms.
             counts = 3.0 * ((q > 0.0).T.astype(float) @ (q > 0.0))
             for total, parts in zip(matrices, (values, np.abs(values), counts), strict=True):
                 total += parts
@@ -149,54 +202,29 @@ class CutSums(NamedTuple):
         return CutSums(full[0], full[1], full[2], self.sides)
 
 
-Reader = Callable[[Any, str], Any]
-"""Reader of a field from its value and name."""
-Shape = tuple[tuple[str, ...], int]
-"""Types that an array may have, and the length of its rows."""
-
-
 def read_count(value: Any, name: str) -> int:
     """Return the number of cuts of a group."""
     return whole(value, name, 1, 2**24)
 
 
-def one_of(*words: str) -> Reader:
-    """Return a reader of one of these words."""
-    return lambda value, name: word(value, name, *words)
-
-
 @dataclass(frozen=True, eq=False)
-class Group(ABC):
-    """Cuts of one form, as a file states them: a list of a word and fields, and arrays.
+class Group(Record):
+    """Cuts of one form.
 
     blocks : (number of cuts, width) of each cut
     """
 
     blocks: Numbers
 
-    WORD: ClassVar[str]
-    PROOF: ClassVar[str]
-    """The rule of docs/proof_rules.md that says why the cuts are valid."""
-    READS: ClassVar[dict[str, Reader]] = {}
-    """Readers of the fields of the list, by their names."""
     WIDTH: ClassVar[int]
     """Length of a row of blocks."""
-    BESIDE: ClassVar[dict[str, Shape]] = {}
-    """Arrays beside the blocks, whose rows begin with the number of a cut."""
+    FURTHER: ClassVar[dict[str, Shape]] = {}
+    """Shapes of the other arrays, whose rows begin with the number of a cut."""
 
     @classmethod
-    def shapes(cls, values: dict[str, Any]) -> dict[str, Shape]:
-        """Return the shapes of the arrays, by their names, for the values of the fields."""
-        return {"blocks": (NUMBERS, cls.WIDTH), **cls.BESIDE}
-
-    @property
-    def arrays(self) -> dict[str, Numbers]:
-        """Arrays by their names."""
-        return {name: getattr(self, name) for name in ("blocks", *self.BESIDE)}
-
-    def written(self) -> list[Any]:
-        """Return the list of the group."""
-        return [self.WORD, *(getattr(self, name) for name in self.READS)]
+    def shapes(cls, values: dict[str, Any], m: int) -> dict[str, Shape]:
+        """Return the types and the length of a row of each array; `Cuts` limits the rows."""
+        return {"blocks": (NUMBERS, cls.WIDTH), **cls.FURTHER}
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -215,9 +243,9 @@ class Group(ABC):
 
 
 def starts(rows: Numbers, count: int) -> NDArray[np.int64]:
-    """Return where rows (t, width) of each cut begin, and where the last ones end.
+    """Return where the rows (t, width) of each cut begin, and where the last ones end.
 
-    `Rejected` if their first entries are not the numbers of `count` cuts in ascending order.
+    `Rejected` unless the first entries are numbers of the `count` cuts in ascending order.
     """
     owner = rows[:, 0].astype(np.int64)
     if len(owner) and (owner[0] < 0 or owner[-1] >= count or (np.diff(owner) < 0).any()):

@@ -1,34 +1,35 @@
 """Cuts by a lift to three blocks: pentagons, and terms of the prices of soft pairs.
 
-With the weights e of blocks, let x_pq = 1 where blocks p and q share a cluster, and else 0. Over
-all blocks s
+With the weights e of blocks, let x_pq = 1 if blocks p and q share a cluster, and 0 otherwise. Then
+over all blocks s
 
     x_pq = sum of e_s z_pqs,     z_pqs = 1 / |C| if p, q and s are in one cluster C, else 0,
 
-and z_pqs is at most Z_pq, Z_ps and Z_qs, at least 0, and at least Z_ca + Z_cb - Z_cc, with c any
-of the three and a, b the other two (equal if a and b are in the cluster of c, and else 0 or -Z_cc).
+Upper bounds on z_pqs are Z_pq, Z_ps and Z_qs. Lower bounds are 0 and Z_ca + Z_cb - Z_cc, with c
+any of the three blocks and a, b the other two: it is z_pqs if a and b are in the cluster of c, and
+0 or -Z_cc if not.
 
 *Pentagons.* For any five blocks v_0 .. v_4 in a circle, blocks that are the same included,
 
     2 - sum of x_pq over the edges (v_a, v_(a+1)) + sum of x_pq over the chords (v_a, v_(a+2)) >= 0:
 
-of the blocks that share a cluster, 2 or 3 have at most one edge more than chords (1 and 0, 2 and
-1), 4 and 5 have none more (3 and 3, 5 and 5), and at most two clusters hold at least 2 of the five.
-A list of estimates says which of the bounds on z are used, for how many of the e_s points of a
-block s: on edges lower ones, on chords upper ones. What is not in the list is estimated by 0 on
-edges, and by Z_pq on chords, unless a cannot-link says that z = 0.
+in a cluster with 2 or 3 of the blocks, edges exceed chords by at most one (1 and 0, 2 and 1); with
+4 or 5 they do not (3 and 3, 5 and 5). At most two clusters have 2 or more of the five. A list of
+estimates states which bounds on z are used, and for how many of the e_s points of a block s: lower
+bounds on edges, upper bounds on chords. For other points the bound is 0 on edges and Z_pq on
+chords, or 0 if a cannot-link implies z = 0.
 
-*Soft pairs.* A price w of a soft cannot-link ij is w x_ij, and one of a soft must-link is
-w (1 - x_ij) = w sum of e_s (Z_is - z_ijs), or the same with Z_js. By the bounds on z, these are at
-least the sums over blocks h of - t <B, Z> for
+*Soft pairs.* A clustering pays w x_ij for a soft cannot-link ij of price w. For a soft must-link it
+pays w (1 - x_ij) = w sum of e_s (Z_is - z_ijs), or the same with Z_js. By the bounds on z, these
+are at least the sums over blocks h of - t <B, Z> for
 
     soft cannot-links    <B, Z> = Z_hh - Z_ih - Z_jh,    0 <= t <= w e_h,
     soft must-links      <B, Z> = Z_jh - Z_ih,           0 <= t <= w e_h / 2,
 
 the latter for both orders of i and j, with half of the price each. So <B, Z> >= 0 is an inequality
-that a clustering may violate at a price, and its multiplier is at most that. For h = i and h = j
-the first is -Z_ij >= 0, a single one with t <= w (e_i + e_j). Terms that are stated several times
-share what t may be, and a multiplier above it counts as it.
+that a clustering may violate at a price, and the price limits its multiplier t. For h = i and h = j
+the first is -Z_ij >= 0, a single one with t <= w (e_i + e_j). Equal terms share the limit on t. A
+larger multiplier is replaced by the limit.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ import numpy as np
 
 from ..archive import NUMBERS
 from ..arithmetic import TINY, gamma
+from ..certificate import one_of
 from ..rejection import Rejected
 from .inequalities import (
     Group,
@@ -50,7 +52,6 @@ from .inequalities import (
     Numbers,
     Reals,
     Terms,
-    one_of,
     starts,
 )
 from .templates import entries_of, terms_of
@@ -65,10 +66,10 @@ _MUST = entries_of((1, 2, 1.0), (0, 2, -1.0))
 class LiftedPentagons(Group):
     """Pentagon cuts, the five blocks of each in a circle.
 
-    estimates : (number, 4) cut, place, block s, points. Place 3 a + w is of the edge from block a
-        of the circle to the next one, and 15 + 3 a + w of the chord from it to the next but one; w
-        says which is the block c, the first, the second or s. On chords it is not s, and the
-        estimate is Z_cs
+    estimates : (number, 4) cut, place, block s, points. Place 3 a + w is the edge from block a of
+        the circle to the next one; place 15 + 3 a + w is the chord from it to the next but one. The
+        block c is the first for w = 0, the second for w = 1, and s for w = 2, on edges only. The
+        bound on a chord is Z_cs
     """
 
     estimates: Numbers
@@ -76,7 +77,7 @@ class LiftedPentagons(Group):
     WORD: ClassVar = "pentagons"
     PROOF: ClassVar = "lift to three blocks"
     WIDTH: ClassVar = 5
-    BESIDE: ClassVar = {"estimates": (NUMBERS, 4)}
+    FURTHER: ClassVar = {"estimates": (NUMBERS, 4)}
 
     def inequalities(self, node: NodeFacts) -> Inequalities:
         m, weights, start = node.m, node.weights, starts(self.estimates, len(self))
@@ -102,9 +103,11 @@ class LiftedPentagons(Group):
 def pentagon_terms(
     cycles: Numbers, start: Numbers, estimates: Numbers, weights: Reals, adjacency: Marks
 ) -> Terms:
-    """Return the left-hand sides less 2 of the cuts that `LiftedPentagons` is about, as terms.
+    """Return the left-hand sides less 2 of pentagon cuts, as terms.
 
-    The coefficients are whole numbers. Entries may occur several times in a cut.
+    Coefficients are whole numbers. An entry may occur several times in a cut.
+
+    start, estimates : (number of cuts + 1,) and (number, 3), as of `LiftedPentagons` without cuts
     """
     cycles, owner_of = cycles.astype(np.int64), np.repeat(np.arange(len(cycles)), np.diff(start))
     place, s, points = estimates.T.astype(np.int64)
@@ -116,7 +119,7 @@ def pentagon_terms(
     first, second = np.where(which == 0, q, p)[edge], np.where(which == 2, q, s)[edge]
     weight = points[edge].astype(np.float64)
     used = ~edge & ~(adjacency[p, q] | adjacency[p, s] | adjacency[q, s])
-    # Of each chord: the points of no estimate that no cannot-link keeps apart from it.
+    # For each chord: points without an estimate, and without a cannot-link to its ends.
     one, other = cycles.ravel(), cycles[:, (np.arange(5) + 2) % 5].ravel()
     free = (~(adjacency[one] | adjacency[other])) @ weights
     listed = np.bincount(owner_of[used] * 5 + pair[used] - 5, points[used], len(one))
@@ -167,7 +170,7 @@ class SoftTerms(Group):
 
 
 def _shared(terms: Numbers, most: Reals, m: int) -> Reals:
-    """Return what each multiplier may be, rounded down: equal terms (number, 3) share."""
+    """Return upper bounds on multipliers, rounded down: equal terms (number, 3) share one."""
     i, j, h = terms.astype(np.int64).T
     _, which, count = np.unique((i * m + j) * m + h, return_inverse=True, return_counts=True)
     shared = most / count[which.reshape(-1)] * (1.0 - gamma(8.0))

@@ -1,40 +1,40 @@
-"""Templates: inequalities on a few places, which rows of blocks fill.
+"""Templates: inequalities on a few places. Each row of blocks in these places is a cut.
 
-A template is judged once, and not for each row. There are two ways to see that it is valid.
+A template is proven once, not for each row. There are two proofs that it is valid.
 
-*Integer vector.* For whole numbers y_p at the places, y(C) the sum of those in a cluster C, and
-numbers alpha >= 0 and beta, let f(v) = alpha v (v - 1) / 2 + beta v. Then
+*Integer vector.* Let places have whole numbers y_p, and let y(C) be their sum over the places in a
+cluster C. With numbers alpha >= 0 and beta, let f(v) = alpha v (v - 1) / 2 + beta v. Then
 
     alpha sum of y_p y_q Z_pq over p < q + sum of f(y_p) Z_pp = sum over the clusters C of
         f(y(C)) / |C| >= L.
 
-f is convex. The k whole numbers y(C) add up to Y, the sum of y. Where single sizes are listed, L is
-the least sum of f(v_i) / s_i over the sizes s_i and k whole numbers v_i with the sum Y. Elsewhere
-the s_i are at least every weight of a cluster, which is right where f >= 0. Units are dealt out one
-by one, from v = 0 on, each where it costs least: by convexity none of them would be cheaper
-elsewhere. That begins at the least sum of all for beta = 0, where f(0) = 0 <= f; and if no y_p
-is negative, no v_i may be. Other beta are refused. Blocks may fill several places.
+f is convex. The k whole numbers y(C) add up to Y, the sum of y. If single sizes s_i are listed, L
+is the least sum of f(v_i) / s_i over k whole numbers v_i with the sum Y. Otherwise every s_i is an
+upper bound on the weight of a cluster, which is right if f >= 0. A greedy method finds L: from
+v = 0 on, units are dealt out one by one, each where it costs least. By convexity no unit would be
+cheaper elsewhere. v = 0 has the least sum of all if beta = 0, as f(0) = 0 <= f. If no y_p is
+negative, no v_i is. Other beta are rejected. A block may fill several places.
 
 With alpha = 1 and beta = 0, L = 0 for 0 <= Y <= k: *stars* have -1 at the first place, i, and 1 at
 the others, T,
 
     Z_ii + sum of Z_jl over j < l in T - sum of Z_ij over j in T >= 0,
 
-and pairs and triangles are those with one and two blocks in T. *Cliques* are k + 1 places of 1, one
-of which is the second of a cluster of weight b or less: sum of Z_ij over i < j >= 1 / b.
+and pairs and triangles are stars with one and two blocks in T. *Cliques* have 1 at k + 1 places.
+Two of the places share a cluster, of weight b or less: sum of Z_ij over i < j >= 1 / b.
 
 *Cliques of listed sizes* have 1 at q + 1 places, if e is the largest of the sizes, which q clusters
 have, and s is the next one; alpha = e - s, and beta = s. If e is the smallest size, and s the next
 one, alpha = s - e and beta = -s.
 
-*Enumeration.* Let B be the symmetric matrix of the template, and A_1, A_2, ... the parts of its
-places T that the clusters hold: at most k, none with a cannot-linked pair. With n_A = 1_A' B 1_A
+*Enumeration.* Let B be the symmetric matrix of the template. Clusters divide its places T into
+parts A_1, A_2, ...: at most k, none with a cannot-linked pair. With n_A = 1_A' B 1_A
 
     <B, Z> = sum of n_A / |C_A|,
 
-where n_A / |C_A| is at least n_A / b for n_A >= 0, and else n_A / a, if every cluster weighs a to
-b. So the template is valid if these add up to its right-hand side or more for each partition of T
-into at most k parts without cannot-linked pairs: all are looked at, in rational arithmetic.
+If every cluster weighs a to b, n_A / |C_A| is at least n_A / b for n_A >= 0, and n_A / a otherwise.
+So the template is valid if these numbers add up to its right-hand side or more for each such
+partition of T. All partitions are tried, in rational arithmetic.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ import numpy as np
 
 from ..archive import NUMBERS
 from ..arithmetic import down
-from ..certificate import fields, items, number, whole
+from ..certificate import Shape, fields, items, number, whole
 from ..rejection import Rejected
 from ..sizes import SizeLimits
 from .inequalities import (
@@ -60,21 +60,19 @@ from .inequalities import (
     NodeFacts,
     Numbers,
     Reals,
-    Shape,
     Terms,
 )
 
-# Places of a template that is judged by enumeration, at most: 4,140 partitions.
+# Most places of a template with a proof by enumeration: they have 4,140 partitions.
 MOST_PLACES = 8
-# Patterns of cannot-links in the rows of one, each of which takes up to a second.
+# Most patterns of cannot-links in its rows. Each takes up to a second.
 MOST_PATTERNS = 256
-# Places of an integer vector, the sizes of its numbers and factors, and of its sum, at most:
-# products stay exact.
+# Most places of an integer vector, its greatest numbers and factors: products stay exact.
 _LONGEST, _LARGEST, _LARGEST_FACTOR = 2**12, 2**10, 2**31
 
 
 Entries = tuple[Numbers, Numbers, Reals]
-"""Places p and q and coefficients of a template: the sum of coefficient Z_pq is at least a side."""
+"""Places p, q and coefficients of a template: sum of coefficient Z_pq >= right-hand side."""
 
 
 def entries_of(*entries: tuple[int, int, float]) -> Entries:
@@ -86,7 +84,7 @@ def entries_of(*entries: tuple[int, int, float]) -> Entries:
 def terms_of(entries: Entries, rows: Numbers, cuts: Numbers | None = None) -> Iterator[Terms]:
     """Yield the terms of a template on rows (number, places) of blocks, some at a time.
 
-    cuts : (number,) the cut of each row; None where they are 0, 1, ...
+    cuts : (number,) the cut of each row; None: 0, 1, ...
     """
     (p, q, coefficient), width = entries, len(entries[0])
     cuts = np.arange(len(rows)) if cuts is None else cuts
@@ -104,7 +102,7 @@ def terms_of(entries: Entries, rows: Numbers, cuts: Numbers | None = None) -> It
 
 
 def _on_rows(entries: Entries, side: float, rows: Numbers) -> Inequalities:
-    """Return the inequalities of a template that is valid on rows of blocks."""
+    """Return the inequalities of a valid template, one for each row of blocks."""
     n_products = len(rows) * rows.shape[1] ** 2
     return Inequalities(np.full(len(rows), side), terms_of(entries, rows), n_products=n_products)
 
@@ -126,9 +124,9 @@ def partitions(t: int, k: int, apart: Marks) -> Iterator[list[set[int]]]:
 def least_of_vector(
     y: Sequence[int], alpha: int, beta: int, sizes: Sequence[Fraction], are_exact: bool
 ) -> Fraction:
-    """Return L of an integer vector; see the module.
+    """Return L of an integer vector; see the module. `Rejected` if the method is not for it.
 
-    sizes : of the k clusters; or, unless they `are_exact`, one that none is above, k times
+    sizes : of the k clusters; or k times an upper bound on them, unless they `are_exact`
     """
     total, step = sum(y), 1 if sum(y) >= 0 else -1
     is_proven = not beta or (min(y) >= 0 and (beta > 0 or are_exact))
@@ -194,7 +192,7 @@ class Vectors(Group):
     READS: ClassVar = {"vector": _read_vector, "alpha": _read_factor, "beta": _read_factor}
 
     @classmethod
-    def shapes(cls, values: dict[str, Any]) -> dict[str, Shape]:
+    def shapes(cls, values: dict[str, Any], m: int) -> dict[str, Shape]:
         return {"blocks": (NUMBERS, len(values["vector"]))}
 
     def inequalities(self, node: NodeFacts) -> Inequalities:
@@ -214,7 +212,7 @@ class Vectors(Group):
 
 @dataclass(frozen=True, eq=False)
 class Templates(Group):
-    """Cuts of a template that is judged by enumeration.
+    """Cuts of a template with a proof by enumeration.
 
     places : of the template
     entries : (p, q, coefficient), each unordered pair of places once
@@ -230,7 +228,7 @@ class Templates(Group):
     READS: ClassVar = {"places": _read_places, "entries": _read_entries, "side": number}
 
     @classmethod
-    def shapes(cls, values: dict[str, Any]) -> dict[str, Shape]:
+    def shapes(cls, values: dict[str, Any], m: int) -> dict[str, Shape]:
         return {"blocks": (NUMBERS, values["places"])}
 
     def inequalities(self, node: NodeFacts) -> Inequalities:
@@ -253,7 +251,7 @@ class Templates(Group):
         return _on_rows(entries_of(*self.entries), self.side, self.blocks)
 
     def _require_valid(self, apart: Marks, node: NodeFacts) -> None:
-        """Raise `Rejected` if a partition violates it where places are `apart`, (t, t)."""
+        """Raise `Rejected` unless the template is valid if places are `apart`, (t, t)."""
         most = Fraction(node.heaviest if node.limits is None else node.limits.most)
         least = Fraction(0 if node.limits is None else node.limits.least)
         if most <= 0:
