@@ -58,7 +58,7 @@ def application() -> App:
         "and published heuristics.",
         help_flags=HELP,
         help_format="markdown",
-        help_epilogue=EPILOGUE,
+        help_epilogue="Exit status: see 'sdpbb --help'.",
         version=lambda: f"sdpbb {installed_version()}",
         version_flags=["--version"],
         group_parameters=OPTIONS,
@@ -84,6 +84,7 @@ def main() -> None:
 def _call(app: App, arguments: list[str]) -> ExitCode | None:
     """Run the command of a command line; return its exit status, None for success."""
     if not arguments or arguments[0] in HELP:
+        app.help_epilogue = EPILOGUE
         for name in COMMANDS:  # whose docstrings are in the help text
             app[name]
     if not arguments:
@@ -196,7 +197,7 @@ STATUSES = {
 """Exit statuses by what a run, or a certificate, proves."""
 
 EPILOGUE = "Exit status:\n\n" + "\n".join(f"- {one.value} {one.meaning}" for one in ExitCode)
-"""List of exit statuses, in Markdown, for help texts."""
+"""List of exit statuses, in Markdown, for the help text of the application."""
 
 
 def interrupted() -> ExitCode:

@@ -175,9 +175,7 @@ class Outputs:
 
     json: Annotated[
         str | None,
-        options.output(
-            help="The result as JSON. '-': standard output, with the log on standard error."
-        ),
+        options.output(help="The result as JSON. '-' is standard output."),
     ] = None
     quiet: options.Quiet = False
 

@@ -42,7 +42,8 @@ def run(
     inputs: InstanceOptions = InstanceOptions(),
     seed: options.Seed = 0,
     time_limit: Annotated[
-        float | None, options.option(metavar="S", help="Stop after S seconds of the whole run.")
+        float | None,
+        options.option(metavar="S", help="Stop after S seconds.", group=options.LIMITS),
     ] = None,
     option: Annotated[
         list[str] | None,

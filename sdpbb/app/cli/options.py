@@ -32,7 +32,9 @@ METAVARS = {
     "separator": "CHAR",
     "encoding": "NAME",
     "table": "NAME",
-    "known_classes": "FILE|COLUMN",
+    "known_classes": "NAME",
+    "one_hot": "NAME",
+    "sdp_solver": "NAME",
 }
 """Placeholders for the values of options; N for others."""
 
@@ -236,8 +238,8 @@ Data = Annotated[
     str,
     argument(
         "DATA",
-        help="Points: text ('n d k' or 'n d', then n rows), CSV, Excel (.xlsx), Parquet, Feather, "
-        "NumPy (.npy, .npz); text may be gzipped.",
+        help="Points: text ('n d k' or 'n d', then n rows) or CSV, also gzipped; Excel (.xlsx), "
+        "Parquet, Feather, NumPy (.npy, .npz).",
     ),
 ]
 Encoding = Annotated[
@@ -252,9 +254,8 @@ LabelsColumn = Annotated[
     option(
         "--column",
         metavar="NAME",
-        help="Column with the labels, in a table of labels. Without a heading: its number, "
-        "counted from 1.",
-        default="the only column besides names or numbers of rows",
+        help="Column with the labels; without headings, its number.",
+        default="the only column of labels",
     ),
 ]
 Clusters = Annotated[
@@ -266,8 +267,8 @@ Constraints = Annotated[
     option(
         metavar="FILE",
         help="Lines 'ML i j', 'CL i j' (rows from 0); soft: 'SML i j w', 'SCL i j w'; 'GAMMA x' "
-        "(maximum diameter), 'DELTA x' (minimum separation); of clusters: MINSIZE, MAXSIZE, SIZES, "
-        "MINWEIGHT, MAXWEIGHT, OVERLAP, DIFFERENCE, SOFTCL.",
+        "(maximum diameter), 'DELTA x' (minimum separation); MINSIZE, MAXSIZE and others for "
+        "clusters.",
     ),
 ]
 Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.", group=ENGINE)]

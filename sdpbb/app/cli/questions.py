@@ -274,10 +274,9 @@ class CheckOutputs(PageOutputs):
 
     certificate: Annotated[
         str | None,
-        options.option(
-            metavar="OUT",
-            help="Write a proof that the constraints are contradictory, for 'sdpbb verify'. "
-            "Without a contradiction, no file is written.",
+        options.output(
+            help="A proof that the constraints are contradictory, for 'sdpbb verify'. If they are "
+            "not, no file is written."
         ),
     ] = None
 
@@ -288,7 +287,12 @@ def check(
     *,
     inputs: InstanceOptions = InstanceOptions(),
     time_limit: Annotated[
-        float, options.option(metavar="S", help="Stop after S seconds and report what is known.")
+        float,
+        options.option(
+            metavar="S",
+            help="Stop after S seconds and report what is known.",
+            group=options.LIMITS,
+        ),
     ] = 60.0,
     outputs: CheckOutputs = CheckOutputs(),
 ) -> ExitCode:
@@ -362,7 +366,7 @@ def suggest(
     seed: options.Seed = 0,
     time_limit: Annotated[
         float | None,
-        options.option(metavar="S", help="Time limit of the search."),
+        options.option(metavar="S", help="Time limit of the search.", group=options.LIMITS),
     ] = None,
     outputs: SuggestOutputs = SuggestOutputs(),
 ) -> ExitCode:

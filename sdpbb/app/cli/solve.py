@@ -201,9 +201,8 @@ def gap(
 ) -> ExitCode:
     """Prove how far the clustering LABELS of the points in DATA is from the best one.
 
-    If LABELS violates constraints, they are listed. There is no gap then, only the lower bound and
-    the best clustering that satisfies the constraints; a certificate is about these. The exit
-    status is 0 for every proven gap, whether LABELS is optimal or not.
+    If LABELS violates constraints, they are listed. There is no gap then, only a lower bound and
+    the best clustering found. The exit status is 0 for every proven gap.
     """
     # The engine is imported last: errors in the input are reported without the wait.
     parameters = engine.parameters()
