@@ -15,12 +15,11 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial import KDTree
 
 from heuristics.alternating import cluster_means
-from heuristics.first_clustering import first_clustering
-from heuristics.incumbents import IncumbentSearch, PreparedSearch
-from heuristics.method import RunClock
+from heuristics.incumbents import good_clustering
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import by_first_occurrence
+from sdpbb.runtime.time_left import at_most, no_limit
 
 # Share of a round covariance that is mixed in: measured in docs/benchmarks/queries.md.
 SHRINKAGE = 0.2
@@ -163,25 +162,15 @@ def _searched(
     instance: Instance, contraction: Contraction, seed: int, time_limit: float
 ) -> NDArray[np.intp]:
     """Return labels (m,) of the best clustering that the engine's first search finds."""
-    clock = RunClock(time_limit)
-    first = first_clustering(contraction, clock.time_left)
-    if isinstance(first, Infeasibility):
-        raise _nothing(instance, first)
-    if first is None:
+    time_left, rng = at_most(no_limit, time_limit), np.random.default_rng(seed)
+    found = good_clustering(contraction, time_left, rng)
+    if isinstance(found, Infeasibility):
+        raise _nothing(instance, found)
+    if found is None:
         raise ParameterError(
             f"time_limit = {time_limit:g}: too short to find a clustering; expected more seconds"
         )
-    # What is found first may violate limits: anything that keeps them is better.
-    best, least = first, contraction.cost(first) if contraction.keeps(first) else math.inf
-
-    def found(labels: NDArray[np.intp], source: str) -> None:
-        nonlocal best, least
-        if contraction.keeps(labels) and (cost := contraction.cost(labels)) < least:
-            best, least = labels, cost
-
-    search = PreparedSearch(IncumbentSearch(), contraction, first, clock.time_left)
-    search.search(np.random.default_rng(seed), None, lambda: clock.is_over, found)
-    return best
+    return found
 
 
 class Batch:
