@@ -51,12 +51,12 @@ from sdpbb.questions.report import SHOWN, StudyReport, table_of
 from sdpbb.questions.study import (
     Outcome,
     Study,
-    alone,
-    decided,
+    advanced,
+    bound_job,
+    decide_job,
     fits_one_matrix,
     has_long_steps,
-    look,
-    looked,
+    quick_bound,
 )
 from sdpbb.run.arguments import SolveArguments, checked_clustering, stated_run
 from sdpbb.run.parameters import SolverParameters
@@ -98,7 +98,7 @@ CAPTION = "Uncertain points have a red ring, open ones a dark one; certain ones 
 _NOTHING: Any = partial(np.empty, 0, np.bool_)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CertaintyReport(StudyReport):
     """Report on the certainty of each point.
 
@@ -121,12 +121,7 @@ class CertaintyReport(StudyReport):
         are certain, and no other point may join it
     """
 
-    result: Result
-    instance: Instance
     within: float
-    interrupted: bool
-    seconds: float
-    problems: tuple[str, ...] = ()
     anchors: NDArray[np.intp] = field(default_factory=_NOTHING)
     at_least: NDArray[np.float64] = field(default_factory=_NOTHING)
     at_most: NDArray[np.float64] = field(default_factory=_NOTHING)
@@ -182,9 +177,8 @@ class CertaintyReport(StudyReport):
 
         top : rows of the table
         """
-        name = self.instance.name
         if self.result.partition is None:
-            return self.without_clustering(name)
+            return self.without_clustering()
         share, n = f"{100.0 * self.within:.6g} %", len(self.labels)
         number = int(self.certain.sum())
         tone = Tone(f"{number} of {n} points are certain", "good" if number == n else "fair")
@@ -209,7 +203,7 @@ class CertaintyReport(StudyReport):
                 "may join": lambda i: rows[i]["may_join"],
             }
             parts.append(table_of(order.tolist(), cells, "Points that are not certain", top))
-        return Document(self.title, parts, name)
+        return Document(self.title, parts, self.instance.name)
 
     def findings(self) -> list[tuple[str, str]]:
         facts = []
@@ -284,8 +278,8 @@ def certainty(
     def report() -> CertaintyReport:
         result = study.solve(instance, observer, start)
         if result.partition is None:
-            ended = study.stop.is_set(), study.seconds
-            return CertaintyReport(result, instance, within, *ended)
+            about: Any = {"instance": instance, "result": result, "within": within}
+            return CertaintyReport(**about, **study.ended())
         return _Certainty(instance, parameters, result, within, on_point).report(study)
 
     return study.conduct(interrupt, report)
@@ -305,7 +299,7 @@ class _Certainty:
         assert result.partition is not None
         assert result.objective is not None
         assert result.lower_bound is not None
-        self._instance, self._facts = instance, instance
+        self._instance, self._narrowed = instance, instance
         self._blocks = _contracted(instance)
         self._parameters, self._result, self._within = parameters, result, within
         self._on_point = on_point
@@ -325,13 +319,13 @@ class _Certainty:
         """Find out what there is time for, and return what is known."""
         contraction, needs_processes = self._blocks, has_long_steps(self._blocks)
         self._try_moves(contraction)
-        steps = [self._leave]
+        steps = [self._begin_run]
         if contraction.n_blocks > contraction.k and fits_one_matrix(contraction, self._parameters):
-            self._draw_facts(study)
-            steps.insert(0, self._look)
+            self._learn_from_root(study)
+            steps.insert(0, self._begin_bound)
         for begin in steps:
             for row, outcome in study.outcomes(
-                self._left(), begin, needs_processes=needs_processes, is_short=True
+                self._left(), begin, needs_processes=needs_processes, begins_here=True
             ):
                 self._take(row, outcome)
         block_of, adjacency = self._blocks.block_of, self._blocks.adjacency
@@ -340,12 +334,10 @@ class _Certainty:
         own = self._labels[:, None] == np.arange(len(self._anchors))
         is_stable = ((own & self._certain[:, None]) == (own | ~apart)).all(axis=0)
         return CertaintyReport(
-            self._result,
-            self._instance,
-            self._within,
-            study.stop.is_set(),
-            study.seconds,
-            tuple(self._problems),
+            instance=self._instance,
+            result=self._result,
+            within=self._within,
+            problems=tuple(self._problems),
             anchors=self._anchors,
             at_least=np.maximum(0.0, self._least - self._upper),
             at_most=self._most - bound_below(self._lower, self._upper),
@@ -353,6 +345,7 @@ class _Certainty:
             uncertain=self._most <= self._limit,
             may_join=~apart,
             stable=is_stable,
+            **study.ended(),
         )
 
     @property
@@ -395,7 +388,7 @@ class _Certainty:
         away = labels != labels[self._anchors[self._labels]]
         self._most[away] = np.minimum(self._most[away], cost)
 
-    def _learn_facts(self, name: str, pairs: ArrayLike) -> None:
+    def _learn_pairs(self, name: str, pairs: ArrayLike) -> None:
         """Learn of pairs of points, (p, 2), that are apart, or together, in all of S.
 
         name : `cannot_link` or `must_link`
@@ -409,13 +402,13 @@ class _Certainty:
         i, j = self._labels[rows].T
         if ((i == j) != (name == "must_link")).any():
             raise AssertionError("a fact about all cheap clusterings is wrong of the best")
-        known: Any = {name: np.concatenate([getattr(self._facts, name), rows])}
-        self._facts = replace(self._facts, **known)
-        self._blocks = _contracted(self._facts)
+        known: Any = {name: np.concatenate([getattr(self._narrowed, name), rows])}
+        self._narrowed = replace(self._narrowed, **known)
+        self._blocks = _contracted(self._narrowed)
         certain = self._certain
         self._least[certain] = np.maximum(self._least[certain], self._limit)
 
-    def _draw_facts(self, study: Study[int]) -> None:
+    def _learn_from_root(self, study: Study[int]) -> None:
         """Learn facts from dual values of the root, until these prove no more."""
         end = time.monotonic() + self._parameters.time_limit - study.seconds
 
@@ -427,13 +420,10 @@ class _Certainty:
             blocks = self._blocks
             with threadpool_limits(1):
                 run = bounding.start(blocks, self._warm_start)
-                for _ in range(MOST_STEPS):
-                    progress = run.advance(self._above, time_left)
-                    if progress.stalled or progress.bound.value > enough or time_left() <= 0:
-                        break
+                advanced(run, enough, self._above, time_left, MOST_STEPS)
                 is_first, self._warm_start = self._warm_start is None, run.warm_start()
                 apart = blocks.representatives[run.fixings(self._above).apart]
-            self._learn_facts("cannot_link", apart)
+            self._learn_pairs("cannot_link", apart)
             self._tell()
             if is_first and len(self._anchors) <= MOST_ANCHORS:
                 self._compare_anchors(time_left)
@@ -442,28 +432,31 @@ class _Certainty:
 
     def _compare_anchors(self, time_left: TimeLeft) -> None:
         """Learn which anchors are apart in S."""
+        how = self._above, time_left, LOOK_STEPS, self._warm_start
         for pair in combinations(self._anchors.tolist(), 2):
             i, j = self._blocks.block_of[list(pair)]
             if self._blocks.adjacency[i, j] or time_left() <= 0:
                 continue
-            joined = contract(self._facts, must_link=[pair])
-            if look(joined, self._above, time_left, LOOK_STEPS, self._warm_start) > self._limit:
-                self._learn_facts("cannot_link", [pair])
+            joined = contract(self._narrowed, must_link=[pair])
+            if quick_bound(joined, *how) > self._limit:
+                self._learn_pairs("cannot_link", [pair])
 
     def _parting(self, row: int) -> list[tuple[int, int]]:
         return [(row, int(self._anchors[self._labels[row]]))]
 
-    def _look(self, row: int, seconds: float, stop: object) -> partial[Outcome]:
+    def _begin_bound(self, row: int, seconds: float, stop: object) -> partial[Outcome]:
         """Return a short look at the bound with a point and its anchor apart."""
         how = self._above, seconds, LOOK_STEPS, self._warm_start
-        return partial(looked, self._facts, {"cannot_link": self._parting(row)}, *how)
+        return partial(bound_job, self._narrowed, {"cannot_link": self._parting(row)}, *how)
 
-    def _leave(self, row: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
+    def _begin_run(
+        self, row: int, seconds: float, stop: threading.Event | None
+    ) -> partial[Outcome]:
         """Return the run with a point and its anchor apart."""
-        links = np.concatenate([self._facts.cannot_link, self._parting(row)])
-        instance = replace(self._facts, cannot_link=links)
-        limited = replace(alone(self._parameters, seconds), gap=min(self._parameters.gap, GAP))
-        return partial(decided, instance, limited, self._limit, stop)
+        links = np.concatenate([self._narrowed.cannot_link, self._parting(row)])
+        instance = replace(self._narrowed, cannot_link=links)
+        limited = self._parameters.alone(time_limit=seconds, gap=min(self._parameters.gap, GAP))
+        return partial(decide_job, instance, limited, self._limit, stop)
 
     def _take(self, row: int, outcome: Outcome) -> None:
         """Learn from a bound, or a run, with a point and its anchor apart."""
@@ -476,7 +469,7 @@ class _Certainty:
         same = self._blocks.block_of == self._blocks.block_of[row]
         self._least[same] = np.maximum(self._least[same], min(bound, self._limit))
         if bound > self._limit and not self._certain[row]:
-            self._learn_facts("must_link", self._parting(row))
+            self._learn_pairs("must_link", self._parting(row))
         self._tell()
 
 

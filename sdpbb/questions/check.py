@@ -19,7 +19,7 @@ from sdpbb.problem.statements import Catalogue, Conflict, Statement
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.questions.report import Report, table_of
 from sdpbb.run.explanation import checked_seconds, diagnose
-from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
+from sdpbb.runtime.document import Document, Facts, Part, Section, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.results import values_of
 from sdpbb.runtime.values import counted
@@ -151,9 +151,10 @@ _VERDICTS: dict[bool | None, tuple[str, Literal["good", "fair", "bad"], str]] = 
 }
 
 
-def _lines(lines: Sequence[str]) -> Table:
-    """Return the first SHOWN lines."""
-    return Table((), [[line] for line in lines[:SHOWN]], more=max(0, len(lines) - SHOWN))
+def _lines(lines: Sequence[str]) -> Text:
+    """Return a list of the first SHOWN lines."""
+    more = [f"... and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
+    return Text("\n".join([*lines[:SHOWN], *more]), "list")
 
 
 def check_constraints(

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, SoftViolations, contract
@@ -19,11 +19,10 @@ from sdpbb.questions.report import SHOWN, Entry, StudyReport, table_of
 from sdpbb.questions.study import (
     Outcome,
     Study,
-    alone,
+    bound_job,
     fits_one_matrix,
     has_long_steps,
-    looked,
-    solved,
+    solve_job,
 )
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.parameters import SolverParameters
@@ -136,12 +135,13 @@ class Price(Entry):
         return f"{self.statement}: costs {interval}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PriceReport(StudyReport):
     """Report on the prices of constraints.
 
     Attributes
     ----------
+    instance : the instance
     result : of the instance with all of its constraints, with what the other runs have found and
         proven for it. If it has no clustering, nothing has a price; if it is infeasible,
         `result.conflict` says why
@@ -152,12 +152,8 @@ class PriceReport(StudyReport):
     problems : a line for each constraint whose run failed
     """
 
-    result: Result
-    prices: tuple[Price, ...]
-    unpriced: tuple[Statement, ...]
-    interrupted: bool
-    seconds: float
-    problems: tuple[str, ...] = ()
+    prices: tuple[Price, ...] = ()
+    unpriced: tuple[Statement, ...] = ()
 
     title = "Prices of constraints"
     nothing = "constraints have no price"
@@ -194,7 +190,7 @@ class PriceReport(StudyReport):
                 "found": lambda price: f"{price.difference:.{DIGITS}g}",
             }
             parts += [Text(LEGEND, "list"), table_of(dear, cells, "Prices", top)]
-        return Document(self.title, parts)
+        return Document(self.title, parts, self.instance.name)
 
     def findings(self) -> list[tuple[str, str]]:
         facts = [("Priced", counted(len(self.prices), "constraint"))]
@@ -277,21 +273,28 @@ def constraint_prices(
     def report() -> PriceReport:
         result = study.solve(instance, observer)
         if result.partition is None:
-            return PriceReport(result, (), (), study.stop.is_set(), study.seconds)
+            return PriceReport(instance=instance, result=result, **study.ended())
         return _Prices(instance, result, on_price).report(study, parameters, chosen)
 
     return study.conduct(interrupt, report)
 
 
-_Ends = tuple[float, float, bool]
+class _Known(NamedTuple):
+    """Proof of a price, its seconds, and the optimum without the constraint if it differs.
+
+    cost, bound : cost of a clustering without the constraint, and a lower bound; None: no other one
+    is_optimal : whether they meet
+    """
+
+    proof: PriceProof
+    seconds: float
+    cost: float = math.inf
+    bound: float | None = None
+    is_optimal: bool = True
 
 
 class _Prices:
-    """Prices of constraints, as far as they are known.
-
-    A constraint is known by a proof, the seconds that it took, and the optimum without it, if it is
-    another one: the cost of a clustering, a lower bound, and whether these meet.
-    """
+    """Prices of constraints, as far as they are known."""
 
     def __init__(
         self, instance: Instance, result: Result, on_price: Callable[[Price, int], None]
@@ -302,7 +305,7 @@ class _Prices:
         self._instance, self._result, self._on_price = instance, result, on_price
         self._partition, self._upper = result.partition, result.objective
         self._lower = result.lower_bound
-        self._known: dict[Statement, tuple[PriceProof, float, _Ends | None]] = {}
+        self._known: dict[Statement, _Known] = {}
         self._left: list[Statement] = []
         self._problems: list[str] = []
 
@@ -325,7 +328,7 @@ class _Prices:
                 assert statement.weight is not None
                 cost = self._partition.cost(without(instance, statement))
                 bound = max(0.0, self._lower - statement.weight)
-                self._learn(statement, PriceProof.VIOLATED, 0.0, (cost, bound, True))
+                self._learn(statement, _Known(PriceProof.VIOLATED, 0.0, cost, bound))
         # Above upper by more than its own rounding.
         wanted = self._upper * (1.0 + PRECISION)
 
@@ -333,23 +336,23 @@ class _Prices:
             # A violated must-link is a cannot-link, and the other way round.
             opposite = "cannot_link" if one.argument.endswith("must_link") else "must_link"
             violated = {opposite: [one.rows[:2]]}
-            return partial(looked, without(instance, one), violated, wanted, seconds, n_steps)
+            return partial(bound_job, without(instance, one), violated, wanted, seconds, n_steps)
 
         def begin(one: Statement, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
-            limited, less = alone(parameters, seconds), without(instance, one)
-            return partial(solved, less, limited, stop, start=self._partition.labels)
+            limited, less = parameters.alone(time_limit=seconds), without(instance, one)
+            return partial(solve_job, less, limited, stop, start=self._partition.labels)
 
         bounds = dict.fromkeys(self._left, -math.inf)
         in_processes = n_steps > 0 and is_long
         for one, outcome in study.outcomes(
-            bounds, begin_look, needs_processes=in_processes, is_short=True
+            bounds, begin_look, needs_processes=in_processes, begins_here=True
         ):
             if outcome.value is not None:
-                bounds[one] = outcome.value[0]
+                bounds[one] = outcome.value.bound
             if bounds[one] >= wanted:
                 is_implied = bounds[one] == math.inf
                 proof = PriceProof.IMPLIED if is_implied else PriceProof.IDLE
-                self._learn(one, proof, outcome.seconds)
+                self._learn(one, _Known(proof, outcome.seconds))
         # Constraints whose violation may be cheap are the likeliest to be dear.
         likely = sorted(self._left, key=bounds.__getitem__)
         for one, outcome in study.outcomes(likely, begin, needs_processes=is_long):
@@ -365,8 +368,14 @@ class _Prices:
             gap=relative_gap(lower, self._upper),
             soft=SoftViolations.of(self._partition, instance),
         )
-        ended = study.stop.is_set(), study.seconds, tuple(self._problems)
-        return PriceReport(best, tuple(prices), tuple(self._left), *ended)
+        return PriceReport(
+            instance=instance,
+            result=best,
+            prices=tuple(prices),
+            unpriced=tuple(self._left),
+            problems=tuple(self._problems),
+            **study.ended(),
+        )
 
     def _take(self, statement: Statement, outcome: Outcome) -> None:
         """Learn from the run without a constraint.
@@ -388,8 +397,9 @@ class _Prices:
         cost = result.partition.cost(self._instance) if is_soft else result.objective
         if cost < self._upper and result.partition.is_feasible(self._instance):
             self._partition, self._upper = result.partition, cost
-        ends = result.objective, result.lower_bound, result.status is SolutionStatus.OPTIMAL
-        self._learn(statement, PriceProof.SOLVED, outcome.seconds, ends)
+        is_optimal = result.status is SolutionStatus.OPTIMAL
+        ends = result.objective, result.lower_bound, is_optimal
+        self._learn(statement, _Known(PriceProof.SOLVED, outcome.seconds, *ends))
 
     def _is_violated(self, statement: Statement) -> bool:
         """Return whether the best clustering known violates a constraint, a soft one."""
@@ -398,20 +408,17 @@ class _Prices:
             (first in others) == (statement.kind is StatementKind.SOFT_CANNOT_LINK)
         )
 
-    def _learn(
-        self, statement: Statement, proof: PriceProof, seconds: float, ends: _Ends | None = None
-    ) -> None:
-        self._known[statement] = proof, seconds, ends
+    def _learn(self, statement: Statement, known: _Known) -> None:
+        self._known[statement] = known
         self._left.remove(statement)
         self._on_price(self._price(statement), len(self._left))
 
     def _price(self, statement: Statement) -> Price:
-        proof, seconds, ends = self._known[statement]
-        upper, lower = self._upper, bound_below(self._lower, self._upper)
-        cost, bound, is_optimal = ends or (upper, lower, True)
-        cost, least, most = min(cost, upper), 0.0, 0.0
-        if ends is not None:
-            least, most = max(0.0, lower - cost), upper - bound
+        known, upper = self._known[statement], self._upper
+        lower, least, most = bound_below(self._lower, upper), 0.0, 0.0
+        cost = min(known.cost, upper)
+        if known.bound is not None:
+            least, most = max(0.0, lower - cost), upper - known.bound
         if statement.weight is not None:
             most = min(most, statement.weight)
         is_solved = self._result.status is SolutionStatus.OPTIMAL
@@ -421,9 +428,9 @@ class _Prices:
             upper=max(least, most),
             difference=upper - cost,
             objective_without=cost,
-            lower_bound_without=bound,
-            proven=ends is None or (is_solved and is_optimal),
-            proof=proof,
-            seconds=seconds,
+            lower_bound_without=lower if known.bound is None else known.bound,
+            proven=known.bound is None or (is_solved and known.is_optimal),
+            proof=known.proof,
+            seconds=known.seconds,
             violated=self._is_violated(statement),
         )

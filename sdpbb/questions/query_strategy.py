@@ -25,7 +25,7 @@ from sdpbb.runtime.time_left import at_most, no_limit
 SHRINKAGE = 0.2
 # Neighbours by which density is measured, and how much of it counts at most, in medians.
 NEIGHBOURS, DENSEST = 10, 2.0
-# Of a batch, the share that asks whether clusters are apart (docs/benchmarks/queries.md).
+# Share of the chosen pairs that ask whether clusters are apart (docs/benchmarks/queries.md).
 EXPLORING = 0.2
 
 
@@ -173,7 +173,7 @@ def _searched(
     return found
 
 
-class Batch:
+class IndependentPairs:
     """Pairs of blocks that are asked about together.
 
     The answers to some can imply that to another if its blocks are connected by pairs that are
@@ -196,7 +196,7 @@ class Batch:
         return self._is_decided or len(self.pairs) == len(self._group) - 1
 
     def holds(self, block: int) -> bool:
-        """Return whether a pair of the batch holds the block."""
+        """Return whether a chosen pair holds the block."""
         return bool(np.count_nonzero(self._group == self._group[block]) > 1)
 
     def add(self, pair: ChosenPair) -> None:
@@ -287,22 +287,22 @@ def chosen_pairs(standing: Standing, q: int, rng: np.random.Generator) -> list[C
 
     rng : decides between equals
     """
-    batch = Batch(standing)
-    if batch.is_full:
+    chosen = IndependentPairs(standing)
+    if chosen.is_full:
         return []
     exploring = math.floor(EXPLORING * q + rng.random())
     stages = (
         (_between_clusters(standing), exploring),
-        (_of_points(standing, batch, rng), q),
+        (_of_points(standing, chosen, rng), q),
         (_between_clusters(standing), q),
         (_of_the_rest(standing, rng), q),
     )
     for candidates, until in stages:
         for pair in candidates:
-            if len(batch.pairs) >= until or batch.is_full:
+            if len(chosen.pairs) >= until or chosen.is_full:
                 break
-            batch.add(pair)
-    return batch.pairs
+            chosen.add(pair)
+    return chosen.pairs
 
 
 def chosen_blocks(standing: Standing, q: int, rng: np.random.Generator) -> list[ChosenPair]:
@@ -350,13 +350,15 @@ def _between_clusters(standing: Standing) -> Iterator[ChosenPair]:
         yield ChosenPair(QueryKind.CLUSTERS, blocks, _bits(likely), likely)
 
 
-def _of_points(standing: Standing, batch: Batch, rng: np.random.Generator) -> Iterator[ChosenPair]:
-    """Yield blocks with representatives, by falling score; none that the batch holds already."""
+def _of_points(
+    standing: Standing, chosen: IndependentPairs, rng: np.random.Generator
+) -> Iterator[ChosenPair]:
+    """Yield blocks with representatives, by falling score; none in a chosen pair."""
     for block in _by_falling(standing.scores, rng).tolist():
         if block in standing.representatives:
             continue
         for cluster in np.argsort(-standing.memberships[block], kind="stable").tolist():
-            if batch.holds(block) or standing.memberships[block, cluster] <= 0.0:
+            if chosen.holds(block) or standing.memberships[block, cluster] <= 0.0:
                 break
             yield _with_cluster(standing, QueryKind.POINT, block, cluster)
 

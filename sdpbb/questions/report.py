@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sdpbb.runtime.document import Document, Table, Text, Tone, Verdict
 from sdpbb.runtime.results import Reported, Tabular, values_of
@@ -12,6 +13,9 @@ from sdpbb.search.result import Result, SolutionStatus
 
 SHOWN = 20
 """Rows of the table in `str`."""
+
+if TYPE_CHECKING:
+    from sdpbb.problem import Instance
 
 # Letters of a representation.
 LONGEST = 120
@@ -70,22 +74,27 @@ class Report(Reported):
         return f"<{type(self).__name__}: {next(verdicts).tone.words}>"
 
 
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StudyReport(Report, Tabular):
     """Base of reports on a solved instance, with a table of what its jobs have found.
 
-    title : of the document
+    title : title of the document
     nothing : what cannot be said without a clustering, as the end of a sentence
-    result : of the instance
-    interrupted, seconds : whether an interrupt ended the run; of the whole run
+
+    Attributes
+    ----------
+    instance, result : the instance, and the result of its own run
+    interrupted, seconds : whether an interrupt ended the run, and its duration
     problems : a line for each job that failed
     """
 
     title: ClassVar[str]
     nothing: ClassVar[str]
+    instance: Instance
     result: Result
     interrupted: bool
     seconds: float
-    problems: tuple[str, ...]
+    problems: tuple[str, ...] = ()
 
     @property
     def is_solved(self) -> bool:
@@ -99,9 +108,9 @@ class StudyReport(Report, Tabular):
         """
         raise NotImplementedError
 
-    def without_clustering(self, name: str = "") -> Document:
-        """Return the document of a result without a clustering, of an instance of this name."""
-        result = self.result
+    def without_clustering(self) -> Document:
+        """Return the document of a result without a clustering."""
+        result, name = self.result, self.instance.name
         if result.conflict is not None:
             text = f"No clustering satisfies the constraints, so {self.nothing}."
             verdict = Verdict("Status", Tone("Proven infeasible", "bad"), text)

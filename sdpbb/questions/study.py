@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -44,7 +44,8 @@ from sdpbb.runtime.time_left import TimeLeft
 from sdpbb.search.events import Compiling, Event, Observer, Progress, ignore
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
     from sdpbb.problem import Instance
     from sdpbb.search.result import Result
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
 # Seconds that a worker has beyond the time limit of its job, or after an interrupt, until it is
 # killed.
 GRACE = 20.0
-# Seconds until jobs are given to other processes, which take as long to start.
-ALONE = 2.0
+# Seconds until other processes get jobs; they take as long to start.
+SECONDS_HERE = 2.0
 # Seconds between two looks at the interrupt.
 PAUSE = 0.1
 
@@ -89,9 +90,9 @@ class Outcome:
     seconds: float = 0.0
 
 
-Job = TypeVar("Job")
+J = TypeVar("J")
 Answer = TypeVar("Answer")
-Begin = Callable[[Job, float, threading.Event | None], partial[Outcome]]
+Begin = Callable[[J, float, threading.Event | None], partial[Outcome]]
 """Function that returns the call of a job, which returns its outcome.
 
 Its arguments are the job, the seconds for it, and the event that interrupts it: None in worker
@@ -99,12 +100,11 @@ processes, which have their own (`worker.interrupt`).
 """
 
 
-class Study(Generic[Job]):
+class Study(Generic[J]):
     """Workers, limits and interrupts of the jobs of one question.
 
     Attributes
     ----------
-    given : the workers beyond this machine, if there are some
     stop : set by an interrupt
     """
 
@@ -113,7 +113,7 @@ class Study(Generic[Job]):
         parameters: SolverParameters,
         executor: Executor | None = None,
         *,
-        time_limit_each: float | Callable[[Job], float] = math.inf,
+        time_limit_each: float | Callable[[J], float] = math.inf,
         reads_files: bool = False,
         observer: Callable[[Compiling], None] = lambda event: None,
     ) -> None:
@@ -139,20 +139,24 @@ class Study(Generic[Job]):
         check_executor(executor, parameters)
         if not callable(time_limit_each) and not time_limit_each > 0:
             raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
-        self.given: GivenExecutor | None = None
+        self._given: GivenExecutor | None = None
         self.stop = threading.Event()
         self._parameters, self._executor = parameters, executor
         self._each = time_limit_each
         self._observer = observer
         self._reads_files = reads_files
         self._workers: Scheduler | None = None
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, J] = {}
         self._started = time.monotonic()
 
     @property
     def seconds(self) -> float:
         """Seconds since the beginning of the study."""
         return time.monotonic() - self._started
+
+    def ended(self) -> dict[str, Any]:
+        """Return the fields of a report: whether an interrupt ended the study, and its duration."""
+        return {"interrupted": self.stop.is_set(), "seconds": self.seconds}
 
     def conduct(self, interrupt: threading.Event | None, work: Callable[[], Answer]) -> Answer:
         """Return what `work` returns, which asks for outcomes; the workers end with it.
@@ -166,7 +170,7 @@ class Study(Generic[Job]):
             self.stop, self._started = stop, time.monotonic()
             with ExitStack() as self._block:
                 beyond = workers_beyond(self._executor, asked.dask, asked.mpi, prepare)
-                self.given = self._block.enter_context(beyond)
+                self._given = self._block.enter_context(beyond)
                 return work()
 
         return interruptible(interrupt, begun)
@@ -177,44 +181,44 @@ class Study(Generic[Job]):
         """Return the result of the instance that jobs begin with, solved by all workers."""
         from sdpbb.run.solver import solve
 
-        given = None if self.given is None else self.given.executor
-        own = replace(self._parameters, dask=None, mpi=False)
+        given = None if self._given is None else self._given.executor
+        own = self._parameters.alone(self._parameters.workers)
         return solve(instance, own, observer, self.stop, start=start, executor=given)
 
     def outcomes(
         self,
-        jobs: Iterable[Job],
-        begin: Begin[Job],
+        jobs: Iterable[J],
+        begin: Begin[J],
         *,
         needs_processes: bool = False,
-        is_short: bool = False,
-    ) -> Iterator[tuple[Job, Outcome]]:
+        begins_here: bool = False,
+    ) -> Iterator[tuple[J, Outcome]]:
         """Do jobs in their order, until a limit or an interrupt; yield each with its outcome.
 
-        needs_processes : whether a single worker is a process, too, which can be ended in the
-            middle of a long step
-        is_short : whether jobs begin in this process, as others take seconds to start
+        needs_processes : whether even a single worker is another process, as that can be ended in
+            the middle of a long step
+        begins_here : whether this process does the jobs of the first seconds, until others start
         """
         waiting = deque(jobs)
         with Scheduler(SerialExecutor()) as here:
-            if is_short and not needs_processes:
-                yield from self._done(waiting, begin, here, self.stop, self.seconds + ALONE)
+            if begins_here and not needs_processes:
+                yield from self._done(waiting, begin, here, self.stop, self.seconds + SECONDS_HERE)
             is_single = min(self._parameters.workers, len(waiting)) <= 1
-            if not waiting or (is_single and self.given is None and not needs_processes):
+            if not waiting or (is_single and self._given is None and not needs_processes):
                 yield from self._done(waiting, begin, here, self.stop)
                 return
         if self._workers is None:
-            self._workers = self._block.enter_context(Scheduler(self.given or self._processes()))
+            self._workers = self._block.enter_context(Scheduler(self._given or self._processes()))
         yield from self._done(waiting, begin, self._workers)
 
     def _done(
         self,
-        waiting: deque[Job],
-        begin: Begin[Job],
+        waiting: deque[J],
+        begin: Begin[J],
         scheduler: Scheduler,
         stop: threading.Event | None = None,
         end: float = math.inf,
-    ) -> Iterator[tuple[Job, Outcome]]:
+    ) -> Iterator[tuple[J, Outcome]]:
         """Do jobs that wait, until none may begin; none does after the second `end` of the study.
 
         stop : interrupts jobs in this process; None in others
@@ -287,16 +291,11 @@ def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:
         return _failed(Failure.FAILED, f"internal error: {type(error).__name__}: {error}")
 
 
-def alone(parameters: SolverParameters, seconds: float) -> SolverParameters:
-    """Return the parameters of a job that has one process for this number of seconds."""
-    return replace(parameters, workers=1, dask=None, mpi=False, time_limit=seconds)
-
-
 def _failed(failure: Failure, message: str) -> Outcome:
     return Outcome(failure=failure, message=" ".join(message.split()))
 
 
-def solved(
+def solve_job(
     instance: Instance,
     parameters: SolverParameters,
     stop: threading.Event | None = None,
@@ -352,7 +351,16 @@ def has_long_steps(contraction: Contraction) -> bool:
     return contraction.n_blocks > bounding_method("sdp").most_blocks_here
 
 
-def look(
+def advanced(run: Any, until: float, above: float, time_left: TimeLeft, n_steps: int) -> float:
+    """Advance a bound by n_steps evaluations, or fewer if it comes to `until`; return its value."""
+    for _ in range(n_steps):
+        progress = run.advance(above, time_left)
+        if progress.bound.value >= until or progress.stalled or time_left() <= 0:
+            break
+    return float(progress.bound.value)
+
+
+def quick_bound(
     contraction: Contraction | Infeasibility,
     above: float,
     time_left: TimeLeft,
@@ -361,7 +369,7 @@ def look(
 ) -> float:
     """Return a lower bound that n_steps evaluations prove, or fewer if they come to `above`.
 
-    It is inf if there is no clustering, and -inf if there are too few blocks for the bound.
+    It is inf if no clustering exists, and -inf if there are too few blocks for the bound.
 
     n_steps : 0: only contradictions are detected
     warm_start : dual values of a similar contraction, or None
@@ -372,14 +380,21 @@ def look(
         return -math.inf
     with threadpool_limits(1):
         run = bounding_method("sdp").start(contraction, warm_start)
-        for _ in range(n_steps):
-            progress = run.advance(above, time_left)
-            if progress.bound.value >= above or progress.stalled or time_left() <= 0:
-                break
-    return progress.bound.value
+        return advanced(run, above, above, time_left, n_steps)
 
 
-def looked(
+class Decision(NamedTuple):
+    """What a job has proven and found about an instance.
+
+    bound : lower bound on the least cost; inf if no clustering exists
+    labels : labels (n,) of the best clustering found, or None
+    """
+
+    bound: float
+    labels: NDArray[np.intp] | None = None
+
+
+def bound_job(
     instance: Instance,
     pairs: dict[str, Any],
     above: float,
@@ -387,18 +402,18 @@ def looked(
     n_steps: int,
     warm_start: Any = None,
 ) -> Outcome:
-    """Return, as the value of an outcome, the bound of a look with further pairs, and None.
+    """Bound an instance with further pairs (`quick_bound`); the value is a `Decision`.
 
     pairs : lists of pairs by name, `must_link` or `cannot_link`
     """
     end = time.monotonic() + seconds
     changed = contract(instance, **pairs)
-    bound = look(changed, above, lambda: end - time.monotonic(), n_steps, warm_start)
-    return Outcome((bound, None))
+    bound = quick_bound(changed, above, lambda: end - time.monotonic(), n_steps, warm_start)
+    return Outcome(Decision(bound))
 
 
-class _Decided(threading.Event):
-    """Event that is set, too, while another one is."""
+class EitherEvent(threading.Event):
+    """Event that also counts as set while another one is."""
 
     def __init__(self, other: threading.Event) -> None:
         super().__init__()
@@ -408,28 +423,27 @@ class _Decided(threading.Event):
         return super().is_set() or self._other.is_set()
 
 
-def decided(
+def decide_job(
     instance: Instance, parameters: SolverParameters, limit: float, stop: threading.Event | None
 ) -> Outcome:
     """Solve an instance until it is known whether a clustering costs at most `limit`.
 
-    The value is the bound, inf if there is no clustering, and the labels (n,) of the best
-    clustering found, if there is one.
+    The value is a `Decision`.
     """
-    known = _Decided(worker.interrupt if stop is None else stop)
+    known = EitherEvent(worker.interrupt if stop is None else stop)
 
     def observe(event: Event) -> None:
         if isinstance(event, Progress) and (event.lower > limit or event.upper <= limit):
             known.set()
 
-    outcome = solved(instance, parameters, known, observe)
+    outcome = solve_job(instance, parameters, known, observe)
     result: Result | None = outcome.value
     if result is None:
         return outcome
     if result.infeasibility is not None:
-        return replace(outcome, value=(math.inf, None))
+        return replace(outcome, value=Decision(math.inf))
     labels = None if result.partition is None else result.partition.labels
-    return replace(outcome, value=(result.lower_bound or 0.0, labels))
+    return replace(outcome, value=Decision(result.lower_bound or 0.0, labels))
 
 
 def make_folder(path: FilePath, pattern: str, resume: bool) -> str:

@@ -18,10 +18,10 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Origin, Partition
 from sdpbb.problem.checks import OF_ONE_K
 from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
-from sdpbb.questions.study import Outcome, Study, make_folder, solved
+from sdpbb.questions.study import Outcome, Study, make_folder, solve_job
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import LIMITS, WORKERS, SolverParameters
 from sdpbb.runtime.archive import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.declaration import as_integer
@@ -35,8 +35,6 @@ from sdpbb.search.result import Result, SolutionStatus, bound_below, relative_ga
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Parameters that do not decide what a result means.
-MAY_CHANGE = ("time_limit", "node_limit", "memory_limit", "workers", "dask", "mpi")
 # Significant digits of costs; letters of the sizes of clusters in a row of the table.
 DIGITS, LONGEST_SIZES = 8, 40
 NOTE = (
@@ -166,16 +164,21 @@ class SweepReport(Report, Tabular):
     left : the k that nothing was done for
     interrupted : whether an interrupt ended the sweep
     seconds : of the whole sweep
-    origin : what the rows are called
+    instance : points and constraints; its own k makes no difference
     """
 
     entries: tuple[SweepEntry, ...]
     left: tuple[int, ...]
     interrupted: bool
     seconds: float
-    origin: Origin
+    instance: Instance
 
     columns, items = keys_of(SweepEntry.fields), "entries"
+
+    @property
+    def origin(self) -> Origin:
+        """Names of the rows and columns of the data."""
+        return self.instance.origin
 
     @property
     def is_complete(self) -> bool:
@@ -203,7 +206,7 @@ class SweepReport(Report, Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON: the rows, with the labels of each k."""
         rows = [entry.to_row() | values_of(entry, "partition.labels") for entry in self.entries]
-        others = values_of(self, "left", "interrupted", "seconds", "origin.row_names")
+        others = values_of(self, "left", "interrupted", "seconds", "instance.origin.row_names")
         return {"sweep": rows} | others
 
     def document(self) -> Document:
@@ -224,7 +227,7 @@ class SweepReport(Report, Tabular):
         if self.left:
             why = "the sweep was interrupted" if self.interrupted else "the time was over"
             parts.append(Text(f"Not run, as {why}: k = {', '.join(map(str, self.left))}"))
-        return Document("Numbers of clusters", parts)
+        return Document("Numbers of clusters", parts, self.instance.name)
 
     def _picture(self) -> Axes:
         from sdpbb.plots import plot_sweep
@@ -305,7 +308,7 @@ def sweep(
     require_integer_solver(parameters.search.milp_solver)
     study = Study[int](parameters, executor, time_limit_each=time_limit_each)
     workers_each = parameters.workers // min(parameters.workers, len(wanted))
-    each = replace(parameters, workers=workers_each, dask=None, mpi=False)
+    each = parameters.alone(workers_each)
     path = None if folder is None else make_folder(folder, "k*.checkpoint", resume)
 
     def file(k: int, ending: str) -> str | None:
@@ -317,7 +320,7 @@ def sweep(
 
     def begin(k: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
         return partial(
-            solved,
+            solve_job,
             replace(instance, k=k),
             replace(each, time_limit=seconds),
             stop,
@@ -333,7 +336,7 @@ def sweep(
             on_entry(entry, len(wanted) - len(found))
         left = tuple(k for k in wanted if k not in found)
         entries = tuple(_compared(instance, found))
-        return SweepReport(entries, left, study.stop.is_set(), study.seconds, instance.origin)
+        return SweepReport(entries, left, **study.ended(), instance=instance)
 
     return study.conduct(interrupt, report)
 
@@ -413,7 +416,7 @@ def check_checkpoint(
     """
     saved = read_checkpoint(path)
     asked = replace(parameters, certify=True) if certified else parameters
-    limits = {name: getattr(asked, name) for name in MAY_CHANGE}
+    limits = {name: getattr(asked, name) for name in (*LIMITS, *WORKERS)}
     first, second = (
         Encoder(replace(one, origin=Origin(), name="")) for one in (saved.instance, instance)
     )

@@ -49,7 +49,7 @@ class Facts:
 class Table:
     """Table, of which the first column names the rows.
 
-    columns : the headings, or ()
+    columns : the headings
     caption : for pages, or ""
     more : number of further rows, which are left out
     """
@@ -65,8 +65,8 @@ class Table:
         kept = [j for j, is_filled in enumerate(filled) if is_filled or j == 0]
         if len(kept) == len(filled):
             return self
-        columns = [self.columns[j] for j in kept] if self.columns else ()
-        return replace(self, columns=columns, rows=[[row[j] for j in kept] for row in self.rows])
+        columns, *rows = ([row[j] for j in kept] for row in (self.columns, *self.rows))
+        return replace(self, columns=columns, rows=rows)
 
     def are_numbers(self) -> list[bool]:
         """Return which columns hold numbers, and nothing else."""
@@ -165,8 +165,7 @@ def _blocks(parts: Iterable[Part]) -> Iterator[str]:
 def _lines(table: Table) -> Iterator[str]:
     """Yield a table as lines of aligned columns."""
     table = table.filled()
-    rows = [*([table.columns] if table.columns else []), *table.rows]
-    cells = [[_printable(cell) for cell in row] for row in rows]
+    cells = [[_printable(cell) for cell in row] for row in (table.columns, *table.rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     sides = [">" if is_number else "<" for is_number in table.are_numbers()]
     for row in cells:
@@ -267,10 +266,9 @@ def _table(table: Table) -> Markup:
         is_long = any(len(cell) > LONG for cell in column)
         kinds.append("text long" if is_long else None if number else "text")
     parts = [element("caption", table.caption)] if table.caption else []
-    if table.columns:
-        each = zip(table.columns, kinds, strict=True)
-        cells = (element("th", name, scope="col", **_look(kind)) for name, kind in each)
-        parts.append(element("thead", element("tr", *cells)))
+    each = zip(table.columns, kinds, strict=True)
+    cells = (element("th", name, scope="col", **_look(kind)) for name, kind in each)
+    parts.append(element("thead", element("tr", *cells)))
     rows = (_row(row, kinds) for row in table.rows)
     shown = _scrolling("numbers", *parts, element("tbody", *rows))
     if not table.more:

@@ -11,9 +11,9 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING, NoReturn, Self, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TextIO
 
 from cyclopts import App, CycloptsError, MissingArgumentError
 
@@ -206,32 +206,23 @@ def interrupted() -> ExitCode:
 
 
 def exit_code(result: Result) -> ExitCode:
-    """Return the exit status that tells a shell what a result says."""
+    """Return the exit status of a result."""
     is_proven = result.status.value in ("optimal", "infeasible")
     if result.termination.value == "interrupted" and not is_proven:
         return interrupted()
     return STATUSES[result.status.value]
 
 
-def study_exit_code(
-    was_interrupted: bool,
-    problems: Sequence[object],
-    is_complete: bool,
-    result: Result | None = None,
-) -> ExitCode:
-    """Return the exit status that tells a shell what came of a study.
-
-    problems : of jobs that failed
-    is_complete : whether every job has its answer
-    result : of the instance that its jobs begin with, if they do
-    """
-    if was_interrupted:
+def study_exit_code(report: Any) -> ExitCode:
+    """Return the exit status of the report on a study or a batch."""
+    if report.interrupted:
         return interrupted()
+    result = getattr(report, "result", None)  # of the instance that jobs begin with, if they do
     if result is not None and result.objective is None:
         return exit_code(result)
-    if problems:
+    if report.problems:
         return ExitCode.UNANSWERED
-    return ExitCode.OPTIMAL if is_complete else ExitCode.LIMIT
+    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
 
 
 @contextlib.contextmanager

@@ -76,37 +76,37 @@ def doctor(
 
     if warm:
         _warm(outputs)
-    facts = _told(outputs, installation_facts())
+    facts = _reported(outputs, installation_facts())
     with clock_stopped_by_compiler(lambda: outputs.tell(COMPILING)):
-        checks = _told(outputs, self_test() if test else ())
+        checks = _reported(outputs, self_test() if test else ())
     problems = [f"{fact.name}: {fact.problem}" for fact in (*facts, *checks) if fact.problem]
     outputs.tell("\n" + "\n".join(problems or ["Nothing is wrong."]))
     outputs.write({"facts": facts, "self_test": checks, "problems": problems})
     return ExitCode.UNANSWERED if problems else ExitCode.FOUND
 
 
-def _warm(log: Outputs) -> None:
+def _warm(outputs: Outputs) -> None:
     """Compile all kernels, and report the seconds."""
     from sdpbb.run.kernels import compile_all, is_compiled
 
     if is_compiled():
-        log.tell("Compiling: nothing, as all kernels are cached\n")
+        outputs.tell("Compiling: nothing, as all kernels are cached\n")
         return
-    log.tell("Compiling all kernels: one to two minutes")
+    outputs.tell("Compiling all kernels: one to two minutes")
     started = time.perf_counter()
     compile_all()
-    log.tell(f"   all done ({time.perf_counter() - started:.1f} s)\n")
+    outputs.tell(f"   all done ({time.perf_counter() - started:.1f} s)\n")
 
 
-def _told(log: Outputs, facts: Iterable[Fact]) -> list[Fact]:
-    """Return facts, each told in a line when it is known."""
-    told: list[Fact] = []
+def _reported(outputs: Outputs, facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts, each printed as soon as it is known."""
+    known: list[Fact] = []
     for fact in facts:
-        if not told or told[-1].group != fact.group:
-            log.tell(f"{fact.group}:")
-        log.tell(f" {'!' if fact.problem else ' '} {fact.name:<{NAMES}}  {fact.value}")
-        told.append(fact)
-    return told
+        if not known or known[-1].group != fact.group:
+            outputs.tell(f"{fact.group}:")
+        outputs.tell(f" {'!' if fact.problem else ' '} {fact.name:<{NAMES}}  {fact.value}")
+        known.append(fact)
+    return known
 
 
 def installation_facts() -> Iterator[Fact]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.app import ExitCode, ForgivingStream, discard, fail, of_option, say
+from sdpbb.app.cli.app import ForgivingStream, discard, of_option, say
 from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, ParameterError
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.files import new_file_problem, output_problem, shown_path, write_atomically
@@ -64,7 +64,7 @@ def reading_files(quiet: bool = False) -> Iterator[None]:
             )
 
 
-@options.declared_options(Reading, *READING, with_defaults=False, with_negatives=False)
+@options.declared_options(Reading, *READING, with_defaults=False)
 class InstanceOptions:
     """Options on the files of an instance besides its data."""
 
@@ -231,10 +231,15 @@ class Outputs:
             self.log().write(f"{text}\n")
 
     def write(self, result: Any, *others: Content) -> None:
-        """Write what there is, and end with one line if something cannot be.
+        """Write all files that can be written.
 
         result : with `to_dict`, or plain values
         others : further files, and what makes their content once the first ones are written
+
+        Raises
+        ------
+        InstanceError
+            On the files that could not be written.
         """
         from sdpbb.runtime.results import plain
 
@@ -249,7 +254,7 @@ class Outputs:
                 file = "standard output" if path == STDOUT else shown_path(path)
                 problems.append(f"{file}: could not be written ({error.strerror or error})")
         if problems:
-            fail(ExitCode.BAD_INPUT, "; ".join(problems))
+            raise InstanceError("; ".join(problems))
 
 
 @options.grouped
@@ -268,18 +273,13 @@ class PageOutputs(Outputs):
             require_matplotlib()
         super().check(*files, **named)
 
-    def page(self, document: Callable[[], Document], name: str = "") -> Content:
-        """Return the page, which is to be written last, as drawing may fail.
-
-        name : of the data, for a document without a name
-        """
+    def page(self, document: Callable[[], Document]) -> Content:
+        """Return the page, which is to be written last, as drawing may fail."""
 
         def content() -> str:
             from sdpbb.plots.pages import page
 
-            made = document()
-            named = made if made.name else dataclasses.replace(made, name=name)
-            return page(named, command=shlex.join(["sdpbb", *sys.argv[1:]]))
+            return page(document(), command=shlex.join(["sdpbb", *sys.argv[1:]]))
 
         return self.html, content
 
@@ -337,11 +337,9 @@ class TableOutputs(PageOutputs):
         str | None, options.output(help="Write the table as CSV; '-' as for --json.")
     ] = None
 
-    def write_report(
-        self, report: Any, document: Document, *others: Content, name: str = ""
-    ) -> None:
-        """Write a report: its table, further files, and its page; name as for `page`."""
-        table, page = (self.csv, report.to_csv), self.page(lambda: document, name)
+    def write_report(self, report: Any, document: Document, *others: Content) -> None:
+        """Write a report: its table, further files, and its page."""
+        table, page = (self.csv, report.to_csv), self.page(lambda: document)
         self.write(report, table, *others, page)
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform, 
 from cyclopts import Group, Parameter, convert
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
+from sdpbb.run.parameters import LIMITS as OF_LIMITS
+from sdpbb.run.parameters import SHORT_NAMES, WORKERS, SolverParameters
 from sdpbb.runtime.declaration import Declaration, Parameters, declarations, own_declarations
 from sdpbb.runtime.reading import Reading
 
@@ -46,7 +47,7 @@ ENGINE = Group("Engine", sort_key=3)
 OUTPUT = Group("Files to write", sort_key=4)
 GROUPS = {
     **dict.fromkeys(own_declarations(Reading), READING),
-    **dict.fromkeys(("time_limit", "node_limit", "memory_limit"), LIMITS),
+    **dict.fromkeys(OF_LIMITS, LIMITS),
     **dict.fromkeys(("seed", "bounding", "sdp_solver", "milp_solver", "fixing"), ENGINE),
     **dict.fromkeys(("dask", "mpi"), ENGINE),
 }
@@ -134,7 +135,6 @@ def declared_options(
     kind: type[Parameters],
     *names: str,
     with_defaults: bool = True,
-    with_negatives: bool = True,
 ) -> Callable[[type[T]], type[T]]:
     """Return a decorator that gives a class an option for each parameter.
 
@@ -143,8 +143,9 @@ def declared_options(
 
     names : of parameters, or the short names of those inside components
     with_defaults : whether help texts state the defaults
-    with_negatives : whether there is an option --no-NAME for each parameter that is true or false
     """
+    # A file of parameters may set what --no-NAME takes back.
+    has_negatives = kind is SolverParameters
     known = {declaration.path: declaration for declaration in declarations(kind)}
 
     def decorate(options: type[T]) -> type[T]:
@@ -154,7 +155,7 @@ def declared_options(
             is_list = declaration.kinds == (tuple[str, ...],)
             own[name] = Annotated[
                 (list[str] if is_list else declaration.annotation) | None,
-                _declared(name, declaration, with_defaults, with_negatives),
+                _declared(name, declaration, with_defaults, has_negatives),
             ]
             setattr(options, name, None)
         return grouped(options)
@@ -207,7 +208,7 @@ def usable_cores() -> int:
 
 
 def _declared(
-    name: str, declaration: Declaration, with_default: bool, with_negative: bool = True
+    name: str, declaration: Declaration, with_default: bool, has_negative: bool = True
 ) -> Parameter:
     """Return the annotation of the option of a parameter."""
     word, group, default = name.replace("_", "-"), GROUPS.get(name, OPTIONS), declaration.default
@@ -221,7 +222,7 @@ def _declared(
         default = word if default else f"no-{word}"
     shown = str(default) if with_default and default not in (None, math.inf) else None
     if is_flag:
-        negative = f"--no-{word}" if with_negative else None
+        negative = f"--no-{word}" if has_negative else None
         return flag(negative=negative, help=declaration.help, default=shown, group=group)
     return option(metavar=metavar, help=declaration.help, default=shown, group=group)
 
@@ -295,13 +296,10 @@ Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings on
 engine_options = partial(declared_options, SolverParameters)
 """Decorator of a class of options that state parameters of the engine, by name."""
 
-OF_EVERY_RUN = (
-    *("gap", "time_limit", "node_limit", "memory_limit", "seed", "bounding"),
-    *("sdp_solver", "milp_solver"),
-)
-"""Parameters that are options of a single run, of a sweep, and of a batch."""
+OF_EVERY_RUN = ("gap", *OF_LIMITS, "seed", "bounding", "sdp_solver", "milp_solver")
+"""Parameters that are options of a single run, of a study, and of a batch."""
 OWN = ("file", "time_limit_each")
-"""Options beside the parameters of a run."""
+"""Options that are not parameters of a run."""
 
 
 @grouped
@@ -331,19 +329,19 @@ class EngineFile(StatedOptions):
             changes.setdefault("workers", 1)
         elif "workers" in changes:
             changes |= {"dask": None, "mpi": False}
-        elif not named & {"workers", "dask", "mpi"}:
+        elif named.isdisjoint(WORKERS):
             changes["workers"] = usable_cores()
         return parameters.updated(changes)
 
 
-@engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
+@engine_options(*OF_EVERY_RUN, "fixing", *WORKERS)
 class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
 
 
-@grouped
-class StudyFile(EngineFile):
-    """A file of parameters, and what holds for the jobs of a study, such as one for each k."""
+@engine_options(*OF_EVERY_RUN)
+class StudyOptions(EngineFile):
+    """Parameters of the runs of a study, such as one for each k."""
 
     time_limit_each: Annotated[
         float | None,
@@ -366,11 +364,6 @@ class StudyFile(EngineFile):
     def seconds_each(self) -> float:
         """Seconds for each job; inf without a limit."""
         return math.inf if self.time_limit_each is None else self.time_limit_each
-
-
-@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
-class StudyOptions(StudyFile):
-    """Parameters of the runs of a study."""
 
 
 def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:

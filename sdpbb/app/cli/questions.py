@@ -25,7 +25,6 @@ from sdpbb.app.cli.files import (
 )
 from sdpbb.app.cli.options import (
     OF_EVERY_RUN,
-    StudyFile,
     StudyOptions,
     engine_options,
     read_parameters,
@@ -99,8 +98,7 @@ def price(
             on_price=on_price,
             interrupt=current.interrupt,
         )
-        _tell_and_write(report, current, outputs, instance.name, top)
-    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
+        return _answered(report, current, outputs, top)
 
 
 def certainty(
@@ -150,13 +148,12 @@ def certainty(
             on_point=on_point,
             interrupt=current.interrupt,
         )
-        _tell_and_write(report, current, outputs, instance.name, top)
-    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
+        return _answered(report, current, outputs, top)
 
 
-@engine_options(*OF_EVERY_RUN)
-class SweepEngine(StudyFile):
-    """Parameters of the runs; the limit of time is for the whole sweep."""
+@options.declared_options(BatchParameters, "resume", "certificates")
+class FolderOptions(options.StatedOptions):
+    """Options on the folder of a sweep or a batch."""
 
 
 @options.grouped
@@ -176,7 +173,7 @@ def sweep(
         options.option("-k", metavar="KS", help="Numbers of clusters, such as 2-10 or 2,3,5-8."),
     ],
     inputs: SweptInputs = SweptInputs(),
-    engine: SweepEngine = SweepEngine(),
+    engine: StudyOptions = StudyOptions(),
     out: Annotated[
         str | None,
         options.output(
@@ -184,16 +181,7 @@ def sweep(
             help="Folder for a checkpoint of each k, and its proof with --certificates.",
         ),
     ] = None,
-    resume: Annotated[
-        bool,
-        options.flag(
-            help="Resume the sweep in the folder: proven k stay as they are, k stopped by a "
-            "limit continue."
-        ),
-    ] = False,
-    certificates: Annotated[
-        bool, options.flag(help="Write a proof of each k into the folder, for 'sdpbb verify'.")
-    ] = False,
+    folder: FolderOptions = FolderOptions(),
     outputs: TableOutputs = TableOutputs(),
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
@@ -219,18 +207,17 @@ def sweep(
             parameters,
             time_limit_each=engine.seconds_each,
             folder=out,
-            resume=resume,
-            certificates=certificates,
+            **folder.stated(),
             on_entry=lambda entry, left: current.tell(f"{entry}; {left} to go"),
             interrupt=current.interrupt,
         )
-        _tell_and_write(report, current, outputs, instance.name)
+        status = _answered(report, current, outputs)
         if out is not None:
             current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
-    return study_exit_code(report.interrupted, report.problems, report.is_complete)
+    return status
 
 
-def _checked(top: int, engine: StudyFile, outputs: TableOutputs, *inputs: str | None) -> Any:
+def _checked(top: int, engine: StudyOptions, outputs: TableOutputs, *inputs: str | None) -> Any:
     """Return the parameters of the runs, after all that can be refused without reading a file."""
     if top < 0:
         raise ParameterError(f"top = {top}: expected an integer >= 0")
@@ -239,15 +226,14 @@ def _checked(top: int, engine: StudyFile, outputs: TableOutputs, *inputs: str | 
     return parameters
 
 
-def _tell_and_write(
-    report: Any, current: Running, outputs: TableOutputs, name: str, *top: int
-) -> None:
-    """Tell and write the report of a study; of top rows, if the table is cut."""
+def _answered(report: Any, current: Running, outputs: TableOutputs, *top: int) -> ExitCode:
+    """Print and write the report of a study, with `top` rows of its table; return the status."""
     from sdpbb.runtime.document import plain_text
 
     document = report.document(*top)
     current.tell(f"\n{plain_text(document)}")
-    outputs.write_report(report, document, name=name)
+    outputs.write_report(report, document)
+    return study_exit_code(report)
 
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:
@@ -424,8 +410,8 @@ class JobOptions(options.StatedOptions):
     """Parameters of the run of every instance."""
 
 
-@options.declared_options(BatchParameters, "workers", "resume", "certificates")
-class BatchOptions(options.StatedOptions):
+@options.declared_options(BatchParameters, "workers")
+class BatchOptions(FolderOptions):
     """Parameters of the batch itself."""
 
 
@@ -469,4 +455,4 @@ def batch(
         )
         current.tell(f"\n{result}")
         outputs.write(result, outputs.page(result.document))
-    return study_exit_code(result.interrupted, result.failed, result.succeeded)
+    return study_exit_code(result)

@@ -13,7 +13,8 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.app import STATUSES, ExitCode, exit_code, say
 from sdpbb.app.cli.files import CertifiedOutputs, InstanceOptions, Outputs, import_engine, running
 from sdpbb.app.cli.options import EngineOptions, engine_options
-from sdpbb.errors import CertificateError, ParameterError
+from sdpbb.errors import CertificateError, InstanceError, ParameterError
+from sdpbb.run.parameters import LIMITS, WORKERS
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
@@ -72,15 +73,7 @@ def solve(
     )
 
 
-@engine_options(
-    "time_limit",
-    "node_limit",
-    "memory_limit",
-    "workers",
-    "dask",
-    "mpi",
-    with_defaults=False,
-)
+@engine_options(*LIMITS, *WORKERS, with_defaults=False)
 class ResumedOptions(options.StatedOptions):
     """Parameters of a run that may differ when it is resumed."""
 
@@ -143,7 +136,7 @@ def _report(
     from sdpbb.search.events import Finished, all_of
 
     trace = _trace(outputs)
-    failures: list[SystemExit] = []
+    failures: list[InstanceError] = []
 
     def document(result: Result) -> Document:
         from sdpbb.plots.pages import run_document
@@ -158,7 +151,7 @@ def _report(
             labelling = outputs.labelling(labels, result.origin)
             try:
                 outputs.write(result, labelling, outputs.page(partial(document, result)))
-            except SystemExit as failure:
+            except InstanceError as failure:
                 failures.append(failure)
 
     with running(outputs) as current:
@@ -209,7 +202,7 @@ def gap(
     outputs.check([data, inputs.constraints, given, engine.file])
     instance, numbers = _read(data, inputs, given, column, outputs.quiet)
     import_engine()
-    from sdpbb.questions.gap import optimality_gap
+    from sdpbb.questions.gap import gap_document, optimality_gap
     from sdpbb.search.events import all_of
 
     trace = _trace(outputs)
@@ -230,13 +223,8 @@ def gap(
         current.tell(f"\n{report}")
         best = report.result.partition
         labels = None if best is None else best.labels
-
-        def document() -> Document:
-            from sdpbb.questions.gap import gap_document
-
-            return gap_document(instance, report, trace)
-
         labelling = outputs.labelling(labels, instance.origin)
+        document = partial(gap_document, instance, report, trace)
         outputs.write(report, labelling, outputs.page(document))
     if failure is not None:
         raise failure

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.manifest import Job, read_manifest
 from sdpbb.questions.batch.outcome import RESULTS, BatchFolder, BatchResult, Row, open_folder
-from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.questions.study import Outcome, Study, solve_job
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors.memory import within_free_memory
@@ -55,12 +55,13 @@ class BatchParameters(Parameters):
     )
     resume: bool = parameter(
         False,
-        "Resume the batch in the folder. Finished instances stay as they are, stopped ones too "
-        "unless a limit is higher now. All others run again.",
+        "Resume the run in the folder. Finished results stay as they are.",
+        reason="Instances that a limit has stopped run again if the limit is higher now.",
     )
     certificates: bool = parameter(
         False,
-        "Write a proof of each result. With --resume, instances without a proof run again.",
+        "Write a proof of each result into the folder, for 'sdpbb verify'.",
+        reason="With resume, instances without a proof run again.",
     )
 
 
@@ -210,7 +211,7 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
         instance = read_instance(job.data, job.k, job.constraints, **reading)
     seconds = max(SHORTEST, job.parameters.time_limit - (time.monotonic() - started))
     parameters = replace(job.parameters, time_limit=seconds)
-    outcome = solved(instance, parameters, certificate=certificate)
+    outcome = solve_job(instance, parameters, certificate=certificate)
     result: Result = outcome.value
     messages = [outcome.message] if outcome.message else []
     messages += [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]

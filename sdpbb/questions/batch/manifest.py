@@ -43,7 +43,7 @@ from typing import Any, Self
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.textfile import open_text, shown
-from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
+from sdpbb.run.parameters import LIMITS, SHORT_NAMES, WORKERS, SolverParameters
 from sdpbb.runtime.declaration import (
     Parameters,
     declared_values,
@@ -57,9 +57,6 @@ from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
 
 LONGEST_NAME = 200
 """Bytes of a job's name, which also names a file."""
-
-NOT_OF_JOBS = ("workers", "dask", "mpi")
-"""Parameters that say who does the work: of a batch, not of its jobs."""
 
 _PATH = "a text that is not empty"
 
@@ -97,7 +94,7 @@ class Job(Parameters):
             expected = f"a name of at most {LONGEST_NAME} bytes"
         if expected is not None:
             raise ParameterError(f"name = {shown(name)}: expected {expected}")
-        for name in NOT_OF_JOBS:
+        for name in WORKERS:
             value = getattr(self.parameters, name)
             if value != getattr(SolverParameters, name):
                 raise wrong(name, value, "none, as each instance of a batch runs in one process")
@@ -123,7 +120,7 @@ class Job(Parameters):
 
     def limits(self) -> dict[str, float | int | None]:
         """Return time_limit, node_limit and memory_limit; None for no limit."""
-        limits = {name: getattr(self.parameters, name) for name in _LIMITS}
+        limits = {name: getattr(self.parameters, name) for name in LIMITS}
         return {name: None if limit == math.inf else limit for name, limit in limits.items()}
 
     def key(self) -> str:
@@ -141,7 +138,7 @@ class Job(Parameters):
             for declaration, value in declared_values(part)
             if not isinstance(value, Parameters) and value != declaration.default
         }
-        for name in _LIMITS:
+        for name in LIMITS:
             values.pop(name, None)
         files = {name: getattr(self, name) for name in ("data", "constraints")}
         files["known_classes"] = self.reading.known_classes
@@ -152,12 +149,11 @@ class Job(Parameters):
 
 
 _OWN = ("data", "name", "k", "constraints")
-_LIMITS = ("time_limit", "node_limit", "memory_limit")
 KEYS = (
     *_OWN,
     *own_declarations(Reading),
     *SHORT_NAMES,
-    *(name for name in own_declarations(SolverParameters) if name not in NOT_OF_JOBS),
+    *(name for name in own_declarations(SolverParameters) if name not in WORKERS),
 )
 """Keys of a manifest, or the component that a key begins with."""
 
@@ -217,7 +213,7 @@ def read_manifest(
     """
     overrides = {SHORT_NAMES.get(key, key): value for key, value in (overrides or {}).items()}
     SolverParameters().updated(overrides)
-    base = replace(parameters or SolverParameters(), workers=1, dask=None, mpi=False)
+    base = (parameters or SolverParameters()).alone()
     name, jobs, places = shown_path(path), dict[str, Job](), dict[str, str]()
     if Path(path).suffix.lower() != ".toml":
         raise InstanceError(f"{name}: expected a manifest whose name ends in .toml")

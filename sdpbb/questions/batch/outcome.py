@@ -191,6 +191,8 @@ class BatchResult(Report, Tabular):
         """True if every job has an answer."""
         return len(self.answered) == self.n_jobs
 
+    is_complete = succeeded
+
     @property
     def stopped(self) -> list[Row]:
         """Rows that were stopped before there was an answer."""
@@ -200,6 +202,8 @@ class BatchResult(Report, Tabular):
     def failed(self) -> list[Row]:
         """Rows of jobs whose run did not end as it should."""
         return [row for row in self.rows if not row.succeeded and row.status not in STOPPED]
+
+    problems = failed
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
