@@ -135,7 +135,7 @@ def page(document: Document, version: str = "", command: str = "") -> str:
 
 
 def drawn(picture: Picture) -> Markup:
-    """Return the figure of a picture, an image of its own for those who want to save it."""
+    """Return the figure of a picture, as an image that can be saved."""
     source = base64.b64encode(svg(picture.draw())).decode("ascii")
     text = escape(picture.description)
     image = Markup(f'<img src="data:image/svg+xml;base64,{source}" alt="{text}">')
@@ -152,14 +152,14 @@ def write_html_report(
 ) -> None:
     """Write a page on a run to a file, wholly or not at all.
 
-    It has question, clustering, proof, and what it takes to repeat the run. It refers to no other
-    file, and has no script.
+    It has the question, the clustering, the proof, and all that is needed to repeat the run. It is
+    one file without scripts.
 
     Parameters
     ----------
-    instance, result : what was solved, and what came of it
-    trace : an observer of the run, for the bounds over time and the nodes; None to leave them out
-    command : what was typed to have it run
+    instance, result : the instance and its result
+    trace : observer of the run, for the bounds over time and the nodes; None: without them
+    command : command line of the run
 
     Raises
     ------
@@ -182,7 +182,7 @@ def run_document(instance: Instance, result: Result, trace: Trace | None = None)
 
 
 def question(instance: Instance, result: Result) -> Section:
-    """Return the section that says what was asked, after what was done to the data."""
+    """Return the section on the question, with the preparation of the data."""
     parts: list[Part] = []
     steps = [f"{step[:1].upper()}{step[1:]}." for step in instance.origin.preparation]
     if instance.weights is not None:

@@ -1,4 +1,4 @@
-"""Bases of reports on questions, of their rows, and their tables."""
+"""Base classes of the reports on questions, and of their rows; their tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 20
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
 
-# Letters of a representation.
+# Maximum letters of `repr`.
 LONGEST = 120
 
 Item = TypeVar("Item")
@@ -31,8 +31,8 @@ def table_of(
 ) -> Table:
     """Return a table of items.
 
-    columns : by heading, a function that returns the cell of an item; None: an empty one
-    most : number of rows, beyond which the table states how many are left out
+    columns : functions that return the cell of an item, by heading; None: an empty cell
+    most : maximum rows; the table states how many more exist
     """
     rows = [[cell(item) or "" for cell in columns.values()] for item in items[:most]]
     return Table([*columns], rows, caption, len(items) - len(rows))
@@ -51,14 +51,14 @@ def bound_text(value: float | None, digits: int) -> str:
 class Entry:
     """Base of the rows of a report.
 
-    fields : names and paths of the columns (`values_of`), of which CSV, JSON and frames are made;
-        (): all fields of the dataclass
+    fields : names and paths of the columns of CSV, JSON and data frames (`values_of`); (): all
+        fields of the dataclass
     """
 
     fields: ClassVar[tuple[str, ...]]
 
     def to_row(self) -> dict[str, Any]:
-        """Return a row of a table, as plain values; rows of points are named as the user does."""
+        """Return a row of a table, as plain values; points have their names in the data."""
         return values_of(self, *self.fields)
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class StudyReport(Report, Tabular):
         return self.result.status is SolutionStatus.OPTIMAL
 
     def document(self, top: int = SHOWN) -> Document:
-        """Return the document; without a clustering, why there is none.
+        """Return the document; without a clustering, it says why.
 
         top : rows of the table
         """

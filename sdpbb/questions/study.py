@@ -1,8 +1,9 @@
 """Studies: many jobs of one question, each in isolation, within the limits of all.
 
-A job is an instance of a batch, a number of clusters of a sweep, or a constraint to price. Its
-question supplies the call that does it, made when a worker is free, so that it can begin from what
-is known by then. Outcomes come as jobs end. Workers, limits, interrupts and failures are here.
+A job is an instance of a batch, a number of clusters of a sweep, a constraint to price, or a point.
+Its question makes the call of the job once a worker is free, so that the job starts from all that
+is known by then. Outcomes come as jobs end. The study handles workers, limits, interrupts and
+failures.
 """
 
 from __future__ import annotations
@@ -50,17 +51,16 @@ if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.search.result import Result
 
-# Seconds that a worker has beyond the time limit of its job, or after an interrupt, until it is
-# killed.
+# A worker is killed this number of seconds after the time limit of its job, or after an interrupt.
 GRACE = 20.0
 # Seconds until other processes get jobs; they take as long to start.
 SECONDS_HERE = 2.0
-# Seconds between two looks at the interrupt.
+# Seconds between two checks of the interrupt.
 PAUSE = 0.1
 
 
 class Failure(StrEnum):
-    """Reason why a job has no value."""
+    """Reason why a job failed."""
 
     BAD_INPUT = "bad_input"
     """Its own files or parameters are wrong."""
@@ -76,9 +76,9 @@ class Failure(StrEnum):
 class Outcome:
     """Outcome of a job.
 
-    value : None where it failed
-    failure, message : the reason, and a line on what went wrong; "" for nothing. A value can have a
-        message, too: its certificate could not be written
+    value : value; None: the job failed
+    failure, message : the reason, and a line on what went wrong, or "". A value can also have a
+        message: its certificate could not be written
     attempts : number of workers that have started with the job
     seconds : of the job, in the last of its workers
     """
@@ -95,8 +95,8 @@ Answer = TypeVar("Answer")
 Begin = Callable[[J, float, threading.Event | None], partial[Outcome]]
 """Function that returns the call of a job, which returns its outcome.
 
-Its arguments are the job, the seconds for it, and the event that interrupts it: None in worker
-processes, which have their own (`worker.interrupt`).
+Its arguments are the job, its seconds, and the event that interrupts it. That is None in worker
+processes, which have `worker.interrupt`.
 """
 
 
@@ -120,18 +120,18 @@ class Study(Generic[J]):
         """
         Parameters
         ----------
-        parameters : the workers, and the time limit of all jobs together
-        executor : as for `sdpbb.solve`; each of its workers does one job at a time
+        parameters : number of workers, and the time limit of the whole study
+        executor : as for `sdpbb.solve`; each worker does one job at a time
         time_limit_each : seconds for each job, or a function of the job
-        reads_files : whether each job has files and parameters of its own. Then what is wrong with
-            them, or an error in this package, costs this job alone; otherwise both are raised
-        observer : hears that kernels are compiled, before other processes start
+        reads_files : whether each job reads its own files. Wrong files, or an error in this
+            package, then fail this job only; otherwise they are raised
+        observer : receives the event that kernels are compiled, before other processes start
 
         Raises
         ------
         ParameterError
-            If the executor is none, or parameters ask for other workers; if time_limit_each is not
-            above 0.
+            If the executor is not one, or the parameters also ask for workers; if time_limit_each
+            is not above 0.
         """
         # It needs SciPy, which help texts do not wait for.
         from sdpbb.run.arguments import check_executor
@@ -159,10 +159,10 @@ class Study(Generic[J]):
         return {"interrupted": self.stop.is_set(), "seconds": self.seconds}
 
     def conduct(self, interrupt: threading.Event | None, work: Callable[[], Answer]) -> Answer:
-        """Return what `work` returns, which asks for outcomes; the workers end with it.
+        """Return what `work` returns; the workers end with it. `work` calls `solve` and `outcomes`.
 
-        interrupt : ends the jobs early if it is set; None: the first Ctrl-C ends them, and the
-            answer is raised in the end (`runtime.interruption.interruptible`)
+        interrupt : event that ends the jobs early. None: the first Ctrl-C ends them, and the answer
+            is raised as an exception (`runtime.interruption.interruptible`)
         """
 
         def begun(stop: threading.Event) -> Answer:
@@ -178,7 +178,7 @@ class Study(Generic[J]):
     def solve(
         self, instance: Instance, observer: Observer, start: ArrayLike | None = None
     ) -> Result:
-        """Return the result of the instance that jobs begin with, solved by all workers."""
+        """Solve the instance that the jobs start from, with all workers."""
         from sdpbb.run.solver import solve
 
         given = None if self._given is None else self._given.executor
@@ -219,7 +219,7 @@ class Study(Generic[J]):
         stop: threading.Event | None = None,
         end: float = math.inf,
     ) -> Iterator[tuple[J, Outcome]]:
-        """Do jobs that wait, until none may begin; none does after the second `end` of the study.
+        """Run waiting jobs. No job starts later than `end` seconds after the study began.
 
         stop : interrupts jobs in this process; None in others
         """
@@ -244,7 +244,7 @@ class Study(Generic[J]):
                 scheduler.interrupt()
 
     def _processes(self) -> LocalProcesses:
-        """Return other processes, which find in the cache what this one compiles first."""
+        """Return worker processes; they find in the cache what this process compiles first."""
         from sdpbb.runtime.jit import clock_stopped_by_compiler
 
         with clock_stopped_by_compiler(lambda: self._observer(Compiling())):
@@ -265,16 +265,16 @@ class Study(Generic[J]):
 
 
 def prepare() -> None:
-    """Import the engine, and make all kernels ready."""
+    """Import the engine, and compile all kernels."""
     from sdpbb.run.kernels import compile_all
 
     compile_all()
 
 
 def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:
-    """Return the outcome of a job; what failed is one, too.
+    """Return the outcome of a job; a failure is an outcome, too.
 
-    catches_all : whether wrong input and errors in this package are failures as well
+    catches_all : whether wrong input and errors in this package are also failures
     """
     started = time.monotonic()
     try:
@@ -305,7 +305,7 @@ def solve_job(
     checkpoint: str | None = None,
     certificate: str | None = None,
 ) -> Outcome:
-    """Solve the instance of a job, or resume its run if the checkpoint is there.
+    """Solve the instance of a job, or resume its run if the checkpoint exists.
 
     Seconds of an earlier run are added to the time limit. The message of the outcome says why its
     certificate could not be written.
@@ -339,7 +339,7 @@ def solve_job(
 
 
 def fits_one_matrix(contraction: Contraction, parameters: SolverParameters) -> bool:
-    """Return whether each worker can bound all blocks at once, and soon: runs need no subsets."""
+    """Return whether each worker can bound all blocks at once, without subsets."""
     n_blocks, has_limits = contraction.n_blocks, contraction.has_limits
     needed = parameters.workers * bounding_method("sdp").mebibytes(contraction)
     is_large = parameters.decomposition.is_large(n_blocks, has_limits)
@@ -347,7 +347,7 @@ def fits_one_matrix(contraction: Contraction, parameters: SolverParameters) -> b
 
 
 def has_long_steps(contraction: Contraction) -> bool:
-    """Return whether a step of the bound takes so long that it belongs in another process."""
+    """Return whether a step of the bound is too long for this process."""
     return contraction.n_blocks > bounding_method("sdp").most_blocks_here
 
 
@@ -384,7 +384,7 @@ def quick_bound(
 
 
 class Decision(NamedTuple):
-    """What a job has proven and found about an instance.
+    """Bound and clustering that a job has found.
 
     bound : lower bound on the least cost; inf if no clustering exists
     labels : labels (n,) of the best clustering found, or None
@@ -447,10 +447,10 @@ def decide_job(
 
 
 def make_folder(path: FilePath, pattern: str, resume: bool) -> str:
-    """Make a folder for the results of a study, if it is not there, and return its path.
+    """Make a folder for the results of a study, unless it exists, and return its path.
 
-    pattern : of the names of files with results
-    resume : whether there may be some
+    pattern : pattern of the names of result files
+    resume : whether the folder may hold results
 
     Raises
     ------

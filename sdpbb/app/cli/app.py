@@ -1,6 +1,6 @@
 """The application: its commands, exit statuses, and errors as one line.
 
-Standard streams may fail without costing a result.
+A standard stream that fails does not end a run.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def application() -> App:
 def main() -> None:
     """Run the command line; the process starts in `sdpbb.__main__`."""
     for stream in (sys.stdout, sys.stderr):
-        # A file name that the terminal's encoding lacks must not end a run.
+        # A file name that the terminal cannot show must not end a run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     with one_line_errors():
@@ -107,7 +107,7 @@ def _call(app: App, arguments: list[str]) -> ExitCode | None:
 
 
 def _absence(error: CycloptsError) -> str | None:
-    """Return the message on an argument that the command line lacks; None for other errors."""
+    """Return the message on a missing argument; None for other errors."""
     argument = error.argument
     if not isinstance(error, MissingArgumentError) or argument is None:
         return None
@@ -118,7 +118,7 @@ def _absence(error: CycloptsError) -> str | None:
 
 
 def say(line: str) -> None:
-    """A line on standard error, if anybody hears it."""
+    """Print a line on standard error, if it is open."""
     try:
         print(line, file=sys.stderr)
     except OSError:
@@ -129,7 +129,7 @@ class ForgivingStream:
     """Standard stream whose failure does not end the run.
 
     Its reader may leave (`sdpbb ... | head`), its disk may be full. From then on the text is
-    dropped; if it was the reader, and there is an event on_closed, that is set.
+    dropped. If the reader has left, the event on_closed is set.
     """
 
     def __init__(self, name: str, on_closed: threading.Event | None) -> None:
@@ -154,14 +154,14 @@ class ForgivingStream:
 
 
 def discard(stream: TextIO) -> None:
-    """Send what is still buffered, and all that follows, to nowhere."""
+    """Discard buffered and future output."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 class ExitCode(IntEnum):
-    """Exit status of a command, with its meaning, which is the same for all commands."""
+    """Exit status with its meaning, the same for all commands."""
 
     meaning: str
 
@@ -194,14 +194,14 @@ STATUSES = {
     "infeasible": ExitCode.INFEASIBLE,
     "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
 }
-"""Exit statuses by what a run, or a certificate, proves."""
+"""Exit statuses by the status of a result or a certificate."""
 
 EPILOGUE = "Exit status:\n\n" + "\n".join(f"- {one.value} {one.meaning}" for one in ExitCode)
 """List of exit statuses, in Markdown, for the help text of the application."""
 
 
 def interrupted() -> ExitCode:
-    """Return the exit status of a command that has finished early, as a signal asked it to."""
+    """Return the exit status of a command that a signal ended early."""
     return ExitCode(interruption.exit_status())
 
 
@@ -243,7 +243,7 @@ def one_line_errors() -> Iterator[None]:
         fail(ExitCode.INTERRUPTED, "interrupted")
     except Exception as error:
         detail = " ".join(str(error).split())
-        # The certificate of a run that has ended: a disk is full, say.
+        # A certificate could not be written, on a full disk for example.
         of_file = isinstance(error, CertificateError) and error.__cause__
         if isinstance(of_file, (OSError, MemoryError)):
             fail(ExitCode.BAD_INPUT, detail)
@@ -264,12 +264,12 @@ def one_line_errors() -> Iterator[None]:
 def of_option(
     error: SdpbbError, parameters: Container[str] = (), placed: Container[str] = ()
 ) -> str:
-    """Return a message on a parameter, `name = value: ...`, as one on an option.
+    """Return a message on a parameter, `name = value: ...`, as a message on an option.
 
-    It is the option of that name, or `--option name=value` for those in parameters. Other messages
+    The option has that name, or is `--option name=value` for names in parameters. Other messages
     are returned as they are.
 
-    placed : names of which the message may say a place before, `FILE: name = value: ...`
+    placed : names that may follow a place in the message, `FILE: name = value: ...`
     """
     message = str(error)
     found = re.match(r"(.*?: )?([a-z_.]+) = (True: )?", message)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 NAMES, WIDTH = 20, 92
 COMPILING = "  (compiling kernels, once per machine and version; up to a minute)"
 LITTLE_MEMORY = 1024.0
-"""MiB below which runs of some hundred points may have to do without the nearest bounds."""
+"""With less free memory, in MiB, runs of some hundred points may have weaker bounds."""
 SECONDS = 60.0
-"""Limit of each check; they take some two seconds together."""
+"""Limit of each check; all together need about two seconds."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Fact:
 
     Attributes
     ----------
-    group, name, value : what is known
-    problem : what is wrong with it and what would be right, in one line; "" for nothing
+    group, name, value : the fact
+    problem : error and what is expected, in one line; or ""
     """
 
     group: str
@@ -68,7 +68,7 @@ def doctor(
 ) -> ExitCode:
     """Report what this installation has and lacks, and test its proofs.
 
-    The self-test takes some seconds, after compiling its kernels once. It solves an instance by
+    The self-test needs some seconds, after compiling its kernels once. It solves an instance by
     each bound, and verifies a certificate. Please add the output to bug reports.
     """
     outputs.check([])
@@ -155,7 +155,7 @@ def _version(name: str) -> str | None:
 
 
 def self_test() -> Iterator[Fact]:
-    """Run the checks, and yield a fact of each: its seconds; what it raises is its problem."""
+    """Run the checks, and yield a fact for each, with its seconds; an exception is its problem."""
     from sdpbb.runtime.time_left import RUN_CLOCK
 
     checks: tuple[tuple[str, Callable[[], str]], ...] = (

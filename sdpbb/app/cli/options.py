@@ -1,4 +1,4 @@
-"""Arguments and options of the commands; None stands for an option that is not given."""
+"""Arguments and options of the commands; None: the option is not given."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ GROUPS = {
 """Groups of options in help texts, by parameter; all others are common options."""
 
 MOST_LISTED = 1_000_000
-"""Items that a range in a list may stand for."""
+"""Maximum items of a range in a list."""
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def option(
 ) -> Parameter:
     """Return the annotation of an option with a value.
 
-    names : without any, that of the function's parameter
+    names : default: the name of the function's parameter
     default : for the help text, where None stands for it
     group : in the help text
     """
@@ -94,7 +94,7 @@ def output(*names: str, metavar: str = "OUT", help: str) -> Parameter:
 
 
 def repeated(*names: str, metavar: str, help: str, group: Group = OPTIONS) -> Parameter:
-    """Return the annotation of an option that is given once for each of its values."""
+    """Return the annotation of an option that may be repeated, once for each value."""
     look: dict[str, Any] = {"name": names or None, "negative": (), "allow_leading_hyphen": True}
     return Parameter(metavar=metavar, group=group, help=f"{help} May be repeated.", **look)
 
@@ -108,7 +108,7 @@ def flag(
 ) -> Parameter:
     """Return the annotation of an option without a value, which may be repeated.
 
-    negative : the option that means the opposite, if there is one
+    negative : option with the opposite meaning, or None
     """
     return Parameter(
         name=names or None,
@@ -122,8 +122,8 @@ def flag(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def grouped(options: type[T]) -> type[T]:
-    """Return a class as a frozen dataclass, whose fields are options of commands that take it."""
-    # Names of types mean what they mean here, also in classes of other modules derived from this.
+    """Return a class as a frozen dataclass whose fields are options of a command."""
+    # Resolve names of types here, also for derived classes of other modules.
     types = get_type_hints(options, include_extras=True)
     options.__annotations__ = {name: types[name] for name in options.__annotations__}
     made: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True, kw_only=True)(options))
@@ -138,13 +138,13 @@ def declared_options(
 ) -> Callable[[type[T]], type[T]]:
     """Return a decorator that gives a class an option for each parameter.
 
-    Type, choices, default and help are those of the parameter's declaration; values are checked
-    where an object of the kind is made.
+    Type, choices, default and help come from the declaration of the parameter. Making an object of
+    the kind checks the values.
 
-    names : of parameters, or the short names of those inside components
+    names : names of parameters, short names inside components
     with_defaults : whether help texts state the defaults
     """
-    # A file of parameters may set what --no-NAME takes back.
+    # --no-NAME resets a flag that a file of parameters has set.
     has_negatives = kind is SolverParameters
     known = {declaration.path: declaration for declaration in declarations(kind)}
 
@@ -164,7 +164,7 @@ def declared_options(
 
 
 class StatedOptions:
-    """Options that state parameters; base of classes with `declared_options`."""
+    """Base of classes with `declared_options`: options that set parameters."""
 
     def stated(self) -> dict[str, Any]:
         """Return the values of the options that are given, by name."""
@@ -178,14 +178,14 @@ def given(**options: object) -> dict[str, object]:
 
 
 def listed(name: str, text: str) -> list[str]:
-    """Return the items of a list such as 4,9,12-15, those of ranges one by one.
+    """Return the items of a list such as 4,9,12-15; ranges are expanded.
 
     name : of the option
 
     Raises
     ------
     ParameterError
-        For a range that ends before it begins, or has too many items.
+        If a range ends before it begins, or has too many items.
     """
     items = []
     for part in map(str.strip, text.split(",")):
@@ -294,7 +294,7 @@ Top = Annotated[
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]
 
 engine_options = partial(declared_options, SolverParameters)
-"""Decorator of a class of options that state parameters of the engine, by name."""
+"""Decorator of a class of options that set parameters of the engine, by name."""
 
 OF_EVERY_RUN = ("gap", *OF_LIMITS, "seed", "bounding", "sdp_solver", "milp_solver")
 """Parameters that are options of a single run, of a study, and of a batch."""
@@ -309,9 +309,9 @@ class EngineFile(StatedOptions):
     file: ParametersFile = None
 
     def parameters(self) -> SolverParameters:
-        """Return the parameters of a run: of the file, and of the options, which take precedence.
+        """Return the parameters of a run. Options take precedence over the file.
 
-        Without workers, dask and mpi, all cores are used.
+        If workers, dask and mpi are not given, all cores are used.
 
         Raises
         ------

@@ -84,7 +84,7 @@ def price(
     from sdpbb.questions.price import constraint_prices
 
     def on_price(price: Price, left: int) -> None:
-        # There are many that cost nothing, and they come fast.
+        # Many constraints cost nothing, and come fast.
         is_news = price.upper > 0 or left == 0
         (current.tell if is_news else current.tell_now_and_then)(f"{price}; {left} to go")
 
@@ -124,9 +124,9 @@ def certainty(
 ) -> ExitCode:
     """Find the points that keep their cluster in all clusterings near the optimum.
 
-    A point is certain if it is with the anchor of its cluster, the point nearest to its mean, in
-    every clustering that costs at most 1 % more than the best one (--within). This is proven. The
-    other points come with what it costs, at least and at most, to have them elsewhere.
+    The anchor of a cluster is the point nearest to its mean. A point is certain if it is proven to
+    be with its anchor in every clustering within 1 % of the best one (--within). For other points,
+    the table has bounds on the extra cost of separating them from their anchors.
     """
     parameters = _checked(top, engine, outputs, data, inputs.constraints, clustering)
     instance = inputs.read(data, outputs.quiet)
@@ -158,7 +158,7 @@ class FolderOptions(options.StatedOptions):
 
 @options.grouped
 class SweptInputs(InstanceOptions):
-    """Options on the files of the instance; its numbers of clusters are an option of their own."""
+    """Options on the files of the instance; the numbers of clusters are a separate option."""
 
     k: Annotated[int, Parameter(parse=False)] = 1
     of_several_k = True
@@ -186,8 +186,8 @@ def sweep(
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
 
-    The table has the cost, its proven lower bound, the decrease, the silhouette, and the adjusted
-    Rand index (ARI) to the clustering of the previous k.
+    The table has the cost, its proven lower bound, the decrease, and the silhouette. It also has
+    the adjusted Rand index (ARI) to the clustering of the previous k.
     """
     wanted = options.listed("k", ks)
     if not all(re.fullmatch(r"[1-9]\d{0,8}", item) for item in wanted):
@@ -218,7 +218,7 @@ def sweep(
 
 
 def _checked(top: int, engine: StudyOptions, outputs: TableOutputs, *inputs: str | None) -> Any:
-    """Return the parameters of the runs, after all that can be refused without reading a file."""
+    """Check options that need no file, and return the parameters of the runs."""
     if top < 0:
         raise ParameterError(f"top = {top}: expected an integer >= 0")
     parameters = engine.parameters()
@@ -237,7 +237,7 @@ def _answered(report: Any, current: Running, outputs: TableOutputs, *top: int) -
 
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:
-    """The constraints of these places in the file."""
+    """Return the constraints at these places in the file."""
     from sdpbb.problem.statements import stated_constraints
 
     stated = stated_constraints(instance)
@@ -284,8 +284,8 @@ def check(
 ) -> ExitCode:
     """Check whether the constraints are consistent, and what they imply, without optimising.
 
-    If they are contradictory, name a few constraints that already contradict each other. At least
-    one of these is wrong.
+    If they are contradictory, the output names a few constraints that contradict each other. At
+    least one of these is wrong.
     """
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, outputs.quiet)
@@ -356,10 +356,10 @@ def suggest(
     ] = None,
     outputs: SuggestOutputs = SuggestOutputs(),
 ) -> ExitCode:
-    """Suggest the pairs, or rows, to ask an expert about next: those whose answers help most.
+    """Suggest the pairs, or rows, to ask an expert about next, because their answers help most.
 
     Answers are must-links (ML) and cannot-links (CL), or known classes, of the next run. Pairs
-    whose answers follow from the constraints, or from other suggested pairs, are left out.
+    whose answers follow from the constraints, or from other suggestions, are not suggested.
     """
     outputs.check([data, inputs.constraints, clustering])
     instance = inputs.read(data, outputs.quiet)
@@ -442,7 +442,7 @@ def batch(
     base = None if parameters_file is None else read_parameters(parameters_file)[0]
     jobs = read_manifest(manifest, engine.stated(), base)
     amounts = f"{counted(len(jobs), 'instance')}, {counted(parameters.workers, 'worker')}"
-    # A reader who leaves does not end the batch: its results are in files.
+    # A batch continues if the reader of the log leaves: its results are in files.
     with running(outputs, has_folder=True) as current:
         current.tell(f"sdpbb {installed_version()}: batch of {amounts}")
         result = run_batch(

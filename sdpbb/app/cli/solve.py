@@ -75,7 +75,7 @@ def solve(
 
 @engine_options(*LIMITS, *WORKERS, with_defaults=False)
 class ResumedOptions(options.StatedOptions):
-    """Parameters of a run that may differ when it is resumed."""
+    """Parameters that a resumed run may change."""
 
 
 def resume(
@@ -97,9 +97,9 @@ def resume(
     checkpoint: options.Checkpoint = None,
     outputs: CertifiedOutputs = CertifiedOutputs(),
 ) -> ExitCode:
-    """Resume a run from its checkpoint FILE, and keep saving to it.
+    """Resume a run from its checkpoint FILE, and continue to save to it.
 
-    Options that are not given stay as they were. A run that stopped at a limit needs a higher one
+    Parameters without an option stay as they were. A run that stopped at a limit needs a higher one
     to continue. A finished run prints its result again.
     """
     outputs.check([], checkpoint, resumed=file)
@@ -131,7 +131,7 @@ def _report(
 ) -> ExitCode:
     """Run, report and write the result; return the exit status.
 
-    instance : the one that is solved, for a page on it
+    instance : the instance, for the page
     """
     from sdpbb.search.events import Finished, all_of
 
@@ -144,7 +144,7 @@ def _report(
         return result.document() if instance is None else run_document(instance, result, trace)
 
     def write(event: Event) -> None:
-        """Write what there is before the certificate, which may take a while or fail."""
+        """Write the other files before the certificate, which may take long or fail."""
         if isinstance(event, Finished):
             result = event.result
             labels = None if result.partition is None else result.partition.labels
@@ -167,7 +167,7 @@ def _report(
 
 
 def _trace(outputs: CertifiedOutputs) -> Trace | None:
-    """Return an observer of the course of a run, if its page needs it."""
+    """Return an observer of the bounds of a run, if a page needs it."""
     if outputs.html is None:
         return None
     from sdpbb.search.trace import Trace
@@ -236,7 +236,7 @@ def gap(
 def _read(
     data: str, inputs: InstanceOptions, given: str, column: str | None, quiet: bool
 ) -> tuple[Instance, NDArray[np.intp]]:
-    """The instance, and the labels (n,) of its points."""
+    """Return the instance, and the labels (n,) of its points."""
     points = inputs.points(data, quiet)
     numbers = inputs.read_labels(given, column, len(points.points), points.origin, quiet)
     if inputs.k is None and points.k is None:
@@ -245,7 +245,7 @@ def _read(
 
 
 def _subject(report: GapReport) -> str:
-    """Return the subject of a certificate that cannot be about the labels."""
+    """Return the subject of a certificate if LABELS are not comparable."""
     why = "LABELS violate constraints" if report.violations else f"LABELS are not {report.k}"
     found = report.result.partition is not None
     about = "about the best clustering found" if found else "not about a clustering"
@@ -306,7 +306,7 @@ def verify(
 ) -> ExitCode:
     """Check a certificate that 'sdpbb solve --certificate' wrote.
 
-    The claim of the certificate about the instance is proven again, without the solver.
+    The claim of the certificate is proven again, without the solver.
     """
     outputs.check([file, data, inputs.constraints, labels])
     if gap is not None and not 0.0 <= gap < 1.0:
@@ -339,8 +339,8 @@ def verify(
 
 
 def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificate) -> None:
-    """`Rejected` unless these are the clusters of a certificate that was verified; both are
-    numbered by their first points."""
+    """Raise `Rejected` unless these are the clusters of a verified certificate. Both are numbered
+    by their first points."""
     from sdpbb.checker.kernel.rejection import Rejected
 
     if certificate.cost is None:
@@ -352,7 +352,7 @@ def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificat
 def _instance(
     data: str, inputs: InstanceOptions, certificate: Certificate, quiet: bool
 ) -> Instance:
-    """The instance, with the certificate's number of clusters where nothing else states one."""
+    """Return the instance, with the certificate's number of clusters unless k is stated."""
     from sdpbb.checker.kernel.rejection import Rejected
 
     stated, points = None, inputs.points(data, quiet)
