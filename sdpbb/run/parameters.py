@@ -103,14 +103,14 @@ class SolverParameters(Parameters):
     )
     time_limit: float = parameter(
         math.inf,
-        "Stop after this many seconds, also before a resume.",
+        "Stop after this many seconds (all resumes together).",
         gt=0,
         infinite=True,
         unit="seconds",
     )
     node_limit: int | None = parameter(
         None,
-        "Stop after this many nodes, also before a resume.",
+        "Stop after this many nodes (all resumes together).",
         reason="A signed 64-bit number, as integers of TOML are.",
         ge=1,
         largest=2**63 - 1,

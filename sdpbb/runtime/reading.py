@@ -87,7 +87,7 @@ class Reading(Parameters):
         None,
         "Format of the file of constraints. Detected if not given.",
     )
-    one_based: bool = parameter(False, "Files with numbers of rows count from 1, not 0.")
+    one_based: bool = parameter(False, "Row numbers in files count from 1, not 0.")
     index_column: str | None = parameter(
         None,
         "Column with the names of the rows.",
@@ -123,7 +123,7 @@ class Reading(Parameters):
     )
     missing: Literal["drop-rows", "mean", "median"] | None = parameter(
         None,
-        "How to handle missing values; else an error.",
+        "What to do with missing values; else an error.",
         reason="Constraints on rows that are dropped are refused.",
         unit="'drop-rows', 'mean', 'median'",
     )

@@ -56,8 +56,7 @@ def doctor(
         bool,
         options.flag(
             "--warm",
-            help="Compile all kernels before, so that no run has to: for images, and for "
-            "continuous integration.",
+            help="Compile all kernels now, for container images and continuous integration.",
         ),
     ] = False,
     test: Annotated[

@@ -333,9 +333,7 @@ class CertifiedOutputs(LabelOutputs):
 class TableOutputs(PageOutputs):
     """Output files of a report that is a table."""
 
-    csv: Annotated[
-        str | None, options.output(help="Write the table as CSV; '-' as for --json.")
-    ] = None
+    csv: Annotated[str | None, options.output(help="The table as CSV. '-' as for --json.")] = None
 
     def write_report(self, report: Any, document: Document, *others: Content) -> None:
         """Write a report: its table, further files, and its page."""

@@ -219,7 +219,7 @@ def _declared(
     if name == "workers":
         default = "number of cores"
     elif is_flag:
-        default = word if default else f"no-{word}"
+        default = (word if default else f"no-{word}") if has_negative else None
     shown = str(default) if with_default and default not in (None, math.inf) else None
     if is_flag:
         negative = f"--no-{word}" if has_negative else None
@@ -267,9 +267,9 @@ Constraints = Annotated[
     str | None,
     option(
         metavar="FILE",
-        help="Lines 'ML i j', 'CL i j' (rows from 0); soft: 'SML i j w', 'SCL i j w'; 'GAMMA x' "
-        "(maximum diameter), 'DELTA x' (minimum separation); MINSIZE, MAXSIZE and others for "
-        "clusters.",
+        help="Lines 'ML i j' (must-link), 'CL i j' (cannot-link), rows from 0; soft: 'SML i j w', "
+        "'SCL i j w'; 'GAMMA x' (maximum diameter), 'DELTA x' (minimum separation), MINSIZE, "
+        "MAXSIZE, ...",
     ),
 ]
 Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.", group=ENGINE)]

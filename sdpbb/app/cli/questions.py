@@ -1,6 +1,6 @@
-"""The commands on questions about an instance, and on many instances.
+"""Commands for questions about an instance, and `batch`.
 
-They are price, certainty, sweep, check, suggest and batch.
+The questions are price, certainty, sweep, check and suggest.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def price(
     engine: StudyOptions = StudyOptions(),
     outputs: TableOutputs = TableOutputs(),
 ) -> ExitCode:
-    """Compute what each must-link and cannot-link, hard or soft, costs.
+    """Compute the price of each must-link and cannot-link, hard or soft.
 
     The price of a constraint is the decrease of the optimum without it. The most expensive come
     first; a wrong constraint is often among them. The instance is solved once, and again without
@@ -320,8 +320,8 @@ class SuggestOutputs(TableOutputs):
         str | None,
         options.output(
             metavar="FILE",
-            help="Write a file to fill in. Of pairs, lines '?? i j' with the reason: replace ?? by "
-            "ML or CL. Of classes, a CSV for --known-classes. '-' as for --json.",
+            help="A file to fill in. Pairs: lines '?? i j' with the reason; replace ?? by ML or "
+            "CL. Classes: a CSV for --known-classes. '-' as for --json.",
         ),
     ] = None
 
@@ -337,7 +337,7 @@ def suggest(
     ask: Annotated[
         Literal["pairs", "classes"],
         options.option(
-            help="What to ask: whether two rows belong together, or of which class a row is."
+            help="What to ask: whether two rows belong together, or which class a row has."
         ),
     ] = "pairs",
     clustering: Annotated[

@@ -297,9 +297,8 @@ def verify(
     exact: Annotated[
         bool,
         options.flag(
-            help="Calculate with balls (python-flint) instead of rounded numbers, so that no "
-            "analysis of rounding errors is relied on. Takes longer; proofs by prices are not for "
-            "it."
+            help="Use ball arithmetic (python-flint) instead of rounded numbers, without relying "
+            "on an analysis of rounding errors. Slower; proofs by prices are not supported."
         ),
     ] = False,
     outputs: Outputs = Outputs(),
