@@ -43,9 +43,9 @@ from sdpbb.search.events import NodeEnd
 from sdpbb.search.result import Result
 from sdpbb.search.trace import Trace
 
-# Clusters that have a row each, features with means, members of each cluster that are named.
+# Maximum clusters with a row, features with means, and named members of a cluster.
 MOST_CLUSTERS, MOST_FEATURES, MOST_MEMBERS = 500, 100, 500
-# Points that have silhouettes; letters of a name.
+# Maximum points for silhouettes, and letters of a name.
 MOST_SILHOUETTES, LONGEST = 5_000, 60
 
 NOTE = (
@@ -54,9 +54,8 @@ NOTE = (
     "1, is near 1 where a cluster's points are far from the next cluster."
 )
 BRANCHING = (
-    "Where the bound of a node left a gap, two points were chosen, and the node was replaced by "
-    "two: in one they share a cluster, in the other they do not. The proof is complete when no "
-    "node is open. {}: {}."
+    "A node whose bound left a gap was replaced by two: in one, two chosen points share a cluster, "
+    "in the other they do not. The proof is complete once no node is open. {}: {}."
 )
 CSS = """
 :root {
