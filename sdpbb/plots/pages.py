@@ -12,7 +12,7 @@ import math
 import platform
 from collections import Counter
 from collections.abc import Iterator
-from html import escape
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.runtime.document import (
     Document,
     Facts,
-    Markup,
     Part,
     Picture,
     Section,
@@ -33,7 +32,7 @@ from sdpbb.runtime.document import (
     Text,
     element,
     fragment,
-    markup,
+    html,
 )
 from sdpbb.runtime.files import FilePath, write_atomically
 from sdpbb.runtime.results import plain
@@ -124,20 +123,20 @@ def page(document: Document, version: str = "", command: str = "") -> str:
     heading = element("p", document.title, class_="kicker"), element("h1", name)
     main = element("main", *heading, *(fragment(part, drawn) for part in parts))
     footer = element("footer", f"Written by sdpbb {version or installed_version()}.")
-    title = markup(f"{document.name or 'unnamed'}: {document.title}")
+    title = element("title", f"{document.name or 'unnamed'}: {document.title}")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title.html}</title>\n<style>{CSS}</style>\n</head>\n"
-        f"<body>\n{main.html}\n{footer.html}\n</body>\n</html>\n"
+        f"{html(title)}\n<style>{CSS}</style>\n</head>\n"
+        f"<body>\n{html(main)}\n{html(footer)}\n</body>\n</html>\n"
     )
 
 
-def drawn(picture: Picture) -> Markup:
+def drawn(picture: Picture) -> Element:
     """Return the figure of a picture, as an image that can be saved."""
     source = base64.b64encode(svg(picture.draw())).decode("ascii")
-    text = escape(picture.description)
-    image = Markup(f'<img src="data:image/svg+xml;base64,{source}" alt="{text}">')
+    link = f"data:image/svg+xml;base64,{source}"
+    image = element("img", src=link, alt=picture.description)
     caption = element("figcaption", picture.caption)
     return element("figure", element("div", image, class_="scroll"), caption)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
+from xml.etree.ElementTree import Element, tostring
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,49 +181,37 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-@dataclass(frozen=True)
-class Markup:
-    """HTML, whose special characters are escaped already."""
+def element(tag: str, *content: str | Element | None, **attributes: str) -> Element:
+    """Return an element of HTML: a text, or elements one below the other.
 
-    html: str
-
-    @classmethod
-    def joined(cls, parts: Iterable[Markup]) -> Markup:
-        return cls("\n".join(part.html for part in parts if part.html))
-
-
-EMPTY = Markup("")
-
-
-def markup(content: str | Markup) -> Markup:
-    """Return content as markup; special characters of other text are escaped."""
-    if isinstance(content, Markup):
-        return content
-    shown = (char if char.isprintable() or char == "\n" else "\ufffd" for char in content)
-    return Markup(escape("".join(shown)))
-
-
-def element(tag: str, *content: str | Markup, **attributes: str) -> Markup:
-    """Return an element as markup, with its contents one below the other.
-
-    An underscore at the end of an attribute's name is removed (`class_`).
+    An underscore at the end of an attribute's name is removed (`class_`). The replacement character
+    stands for characters that cannot be printed.
     """
-    given = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
-        for name, value in attributes.items()
-    )
-    return Markup(f"<{tag}{given}>{Markup.joined(map(markup, content)).html}</{tag}>")
+    made = Element(tag, {name.rstrip("_"): value for name, value in attributes.items()})
+    for part in content:
+        if isinstance(part, str):
+            shown = (char if char.isprintable() or char == "\n" else "\ufffd" for char in part)
+            made.text = "".join(shown)
+        elif part is not None:
+            part.tail = "\n"
+            made.append(part)
+    return made
+
+
+def html(made: Element) -> str:
+    """Return an element as text of HTML."""
+    return tostring(made, encoding="unicode", method="html")
 
 
 def notebook_html(document: Document) -> str:
     """Return a document as HTML for notebooks, in their colours; it loads nothing."""
     title = f"{document.title} {document.name}".strip()
-    return element("div", element("strong", title), *map(fragment, document.parts)).html
+    return html(element("div", element("strong", title), *map(fragment, document.parts)))
 
 
 def fragment(
-    part: Part, draw: Callable[[Picture], Markup] = lambda picture: EMPTY, level: int = 2
-) -> Markup:
+    part: Part, draw: Callable[[Picture], Element | None] = lambda picture: None, level: int = 2
+) -> Element | None:
     """Return a part as HTML.
 
     draw : draws pictures; default: without pictures
@@ -236,11 +224,11 @@ def fragment(
                 stop = "" if text.endswith((".", "!", "?")) else "."
                 text = f"{text[:1].upper()}{text[1:]}{stop}"
             return element(
-                "div", words, element("p", text) if text else "", class_=f"verdict {tone.kind}"
+                "div", words, element("p", text) if text else None, class_=f"verdict {tone.kind}"
             )
         case Facts(rows):
             cells = [_row(row, [None, "text"]) for row in rows]
-            return _scrolling("facts", element("tbody", *cells)) if rows else EMPTY
+            return _scrolling("facts", element("tbody", *cells)) if rows else None
         case Table():
             return _table(part)
         case Text(text, "verbatim"):
@@ -259,7 +247,7 @@ def fragment(
             return element(tag, element(f"h{level}", heading), *inner)
 
 
-def _table(table: Table) -> Markup:
+def _table(table: Table) -> Element:
     table = table.filled()
     kinds: list[str | None] = []
     columns = list(zip(*table.rows, strict=True))
@@ -274,10 +262,10 @@ def _table(table: Table) -> Markup:
     shown = _scrolling("numbers", *parts, element("tbody", *rows))
     if not table.more:
         return shown
-    return Markup.joined([shown, element("p", f"{table.more:,} more are left out.", class_="note")])
+    return element("div", shown, element("p", f"{table.more:,} more are left out.", class_="note"))
 
 
-def _row(cells: Sequence[str], kinds: Sequence[str | None]) -> Markup:
+def _row(cells: Sequence[str], kinds: Sequence[str | None]) -> Element:
     """Return the row of a table, whose first cell names it."""
     first = element("th", cells[0], scope="row", style="text-align:left")
     others = zip(cells[1:], kinds[1:], strict=True)
@@ -289,7 +277,7 @@ def _look(kind: str | None) -> dict[str, str]:
     return {} if kind is None else {"class_": kind, "style": "text-align:left"}
 
 
-def _scrolling(kind: str, *parts: Markup) -> Markup:
+def _scrolling(kind: str, *parts: Element) -> Element:
     """Return a table that scrolls separately on a narrow screen, also by keyboard."""
     table = element("table", *parts, class_=kind)
     return element("div", table, class_="scroll", tabindex="0", role="group")
