@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from heuristics.alternating import cluster_means
 from heuristics.assignment import Assignment, AssignmentParameters
 from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
+from heuristics.first_clustering import first_clustering
 from heuristics.local_search import SWAP_BLOCKS
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from heuristics.starts import (
@@ -35,7 +36,7 @@ from heuristics.starts import (
     kmeans_plus_plus,
     with_one_elsewhere,
 )
-from sdpbb.problem import Contraction
+from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.graph import connected_components
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time
 
@@ -408,3 +409,18 @@ def exercise_rare(contraction: Contraction) -> None:
     assign = Assignment(contraction, by_search)
     for first in range(2):  # the second time from the labels of the first
         assign(contraction.means[first : first + contraction.k])
+
+
+def good_clustering(
+    contraction: Contraction, time_left: TimeLeft, rng: np.random.Generator
+) -> NDArray[np.intp] | Infeasibility | None:
+    """Return labels (m,) of the best clustering that the search before the first bound finds.
+
+    They keep the constraints, unless the time was over. None: there was no time for any.
+    """
+    first = first_clustering(contraction, time_left)
+    if not isinstance(first, np.ndarray):
+        return first
+    effort = HeuristicSchedule().before
+    descent = Descent(contraction, effort, first, time_left)
+    return MultiStart(effort).run(contraction, rng, descent=descent).labels

@@ -74,7 +74,7 @@ MADE = {
     "heuristic": lambda: sdpbb.heuristic("pccc").run(INSTANCE),
     "heuristic infeasible": lambda: sdpbb.heuristic("pccc").run(CONTRADICTION),
     "sweep": lambda: replace(sdpbb.sweep(INSTANCE, [2, 3, 5]), left=(7,)),
-    "sweep failed": lambda: SweepReport((made("entry failed"),), (), True, 1.0, Origin()),
+    "sweep failed": lambda: SweepReport((made("entry failed"),), (), True, 1.0, INSTANCE),
     "entry": lambda: made("sweep").entries[1],
     "entry failed": lambda: SweepEntry(2, None, None, message=f"{BAD} failed"),
     "suggest": lambda: sdpbb.suggest_queries(INSTANCE),
@@ -261,7 +261,7 @@ ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 TABLES = st.integers(1, 4).flatmap(
     lambda n: st.builds(
         Table,
-        st.lists(ANY, min_size=n, max_size=n) | st.just(()),
+        st.lists(ANY, min_size=n, max_size=n),
         st.lists(st.lists(ANY, min_size=n, max_size=n), max_size=4),
         ANY,
         st.integers(0, 3),

@@ -16,7 +16,7 @@ from sdpbb.problem import Instance, MaximumDiameter, MaximumSize, Origin, Partit
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.origin import Scaling
 from sdpbb.run.solver import solve
-from sdpbb.runtime.document import Markup, element, markup
+from sdpbb.runtime.document import element, html
 from sdpbb.search.result import Result
 from sdpbb.search.trace import Trace
 from tests.pages import Page, checked, drawings, n_drawings
@@ -135,8 +135,8 @@ def test_what_was_done_to_the_data_heads_what_was_asked(tmp_path):
 
 
 def test_characters_that_html_must_not_hold_are_replaced():
-    assert markup("a\0b\x1bc\ud800") == Markup("a\ufffdb\ufffdc\ufffd")
-    assert element("p", "<", class_='"') == Markup('<p class="&quot;">&lt;</p>')
+    assert element("p", "a\0b\x1bc\ud800").text == "a\ufffdb\ufffdc\ufffd"
+    assert html(element("p", "<", class_='"')) == '<p class="&quot;">&lt;</p>'
 
 
 GROUPS = Instance(

@@ -12,7 +12,7 @@ from sdpbb.problem.formats import read_instance
 from sdpbb.problem.statements import stated_constraints, without
 from sdpbb.questions import price as price_module
 from sdpbb.questions.price import Price, PriceProof, constraint_prices
-from sdpbb.questions.study import Outcome, Study, looked
+from sdpbb.questions.study import Outcome, Study, bound_job
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.any_instance import any_instance
@@ -89,9 +89,9 @@ def test_where_runs_begin_with_subsets_no_price_rests_on_a_bound_of_all_blocks(m
 
     def looked_at_once(*arguments):
         assert arguments[-1] == 0  # evaluations of the bound
-        return looked(*arguments)
+        return bound_job(*arguments)
 
-    monkeypatch.setattr(price_module, "looked", looked_at_once)
+    monkeypatch.setattr(price_module, "bound_job", looked_at_once)
     for price in constraint_prices(instance, parameters=parameters).prices:
         before = known[price.statement]
         assert price.lower == pytest.approx(before.lower, abs=1e-9)
@@ -148,8 +148,8 @@ def test_an_interval_rests_on_the_lower_bounds(monkeypatch):
         return Outcome(without_cannot_link if len(instance.must_link) else without_must_link)
 
     monkeypatch.setattr(Study, "solve", lambda *arguments, **named: known)
-    monkeypatch.setattr(price_module, "solved", solved)
-    monkeypatch.setattr(price_module, "looked", lambda *arguments: Outcome())
+    monkeypatch.setattr(price_module, "solve_job", solved)
+    monkeypatch.setattr(price_module, "bound_job", lambda *arguments: Outcome())
     prices = {price.statement.text: price for price in constraint_prices(FOUR).prices}
     must_link, cannot_link = prices["ML 0 1"], prices["CL 0 3"]
     assert (must_link.lower, must_link.upper, must_link.difference) == (0.0, 30.0, 0.0)

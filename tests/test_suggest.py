@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.known_classes import KnownClasses
-from sdpbb.questions import query_strategy as standing
 from sdpbb.questions.query_strategy import (
     NoClusteringToAskAbout,
     QueryKind,
@@ -125,7 +124,7 @@ def test_a_clustering_that_violates_limits_gives_way_to_one_that_keeps_them(monk
     points = np.array([[0.0], [0.1], [0.2], [0.3], [9.0], [9.1]])
     instance = Instance(points, 2, weights=[1.0, 1.0, 1.0, 1.0, 1.5, 1.5], max_weight=3.6)
     violating = np.array([0, 0, 0, 0, 1, 1])
-    monkeypatch.setattr(standing, "first_clustering", lambda *arguments: violating)
+    monkeypatch.setattr("heuristics.incumbents.first_clustering", lambda *arguments: violating)
     report = suggest_queries(instance, 1)
     assert Partition(report.labels).is_feasible(instance)
     assert report.note == ""

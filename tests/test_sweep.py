@@ -150,7 +150,7 @@ def test_bounds_of_more_clusters_are_bounds_of_fewer(monkeypatch):
         )
         return Outcome(limited)
 
-    monkeypatch.setattr(sweep_module, "solved", solve_weakly)
+    monkeypatch.setattr(sweep_module, "solve_job", solve_weakly)
     report = sdpbb.sweep(instance, [2, 3, 4], EXACT)
     assert report[2].lower_bound == report[3].lower_bound > report[4].lower_bound
     assert report[2].result.lower_bound == 0.0

@@ -48,7 +48,7 @@ NAMING = ", or to give it as index_column if it names the rows"
 
 
 class NoClusteringFound(SdpbbError, RuntimeError):
-    """A fit was stopped before there was any clustering, or a proof that there is none."""
+    """A fit stopped before it found a clustering, or a proof that none exists."""
 
 
 class ExactConstrainedKMeans(
@@ -56,41 +56,41 @@ class ExactConstrainedKMeans(
 ):
     """Constrained k-means clustering, solved to proven optimality.
 
-    `fit` minimises the sum of squared distances of the points to the means of their clusters over
-    all clusterings into exactly `n_clusters` clusters that keep the constraints (see
-    `sdpbb.solve`). An optimum does not depend on chance; the seed only changes how it is found.
+    `fit` minimises the sum of squared distances of the points to the means of their clusters, over
+    all feasible clusterings into exactly `n_clusters` clusters (see `sdpbb.solve`). The optimum
+    does not depend on the seed.
 
     Parameters
     ----------
     n_clusters : number of clusters
     min_size, max_size : limits on the number of points of every cluster, or None
-    sizes : the numbers of points of the clusters, or ranges (least, most), in any order, or a
-        mapping of these by known class; None where they are not given
-    min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
-        its points, or None
+    sizes : numbers of points of the clusters, or ranges (least, most), in any order; or a mapping
+        of these by known class; or None
+    min_weight, max_weight : limits on the weight of every cluster (the sum of sample_weight), or
+        None
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
-    time_limit : seconds, or None. A fit that it ends has the best clustering found until
-        then, and warns (`ConvergenceWarning`)
-    bounding : where lower bounds come from: "sdp", "colgen" or "hybrid"
-    n_jobs : processes; None for one (unless in a `joblib.parallel_config` context), -1 for all
-        cores. With one, and without a time limit, fits are repeatable
-    random_state : seed of the random choices, a `RandomState`, or None for another one in each fit
-    index_column : the column of a data frame that names its rows and is no feature, or None
-    absent_rows : what to do with pairs of names that a data frame lacks: "refuse" them, or "drop"
-        them, as cross-validation asks for, whose folds hold a part of the rows each
-    as_points : whether X may be a square symmetric table with a zero diagonal, which is refused
-        otherwise, as it looks like a matrix of distances
-    verbose : whether to print how the run goes
+    time_limit : seconds, or None. A fit that it stops has the best clustering found, and warns
+        (`ConvergenceWarning`)
+    bounding : method of lower bounds: "sdp", "colgen" or "hybrid"
+    n_jobs : processes. None: one, unless in a `joblib.parallel_config` context; -1: all cores. With
+        one, and without a time limit, fits are repeatable
+    random_state : seed of the random choices, or a `RandomState`; None: a new seed for each fit
+    index_column : the column of a data frame with the names of its rows, or None
+    absent_rows : what to do with pairs whose names are not in the data frame: "refuse" them, or
+        "drop" them, as needed for cross-validation, whose folds have only a part of the rows
+    as_points : whether X may be a square symmetric table with a zero diagonal. Otherwise it is
+        refused, as it looks like a matrix of distances
+    verbose : whether to print the progress
 
     Attributes
     ----------
     labels_ : (n,) clusters 0 to n_clusters - 1 of the points, numbered by their first point
-    cluster_centers_ : (n_clusters, d) the means of the clusters, weighted if points are
-    inertia_ : the sum of squares of the clustering, weighted if points are, plus the weights of
-        violated soft constraints
-    lower_bound_ : proven: no clustering that keeps the constraints has less
+    cluster_centers_ : means of the clusters, (n_clusters, d), weighted if points have weights
+    inertia_ : sum of squares of the clustering, weighted if points have weights, plus the weights
+        of violated soft constraints
+    lower_bound_ : proven lower bound on inertia_ of every feasible clustering
     gap_ : (inertia_ - lower_bound_) / inertia_
-    status_ : "optimal", proven within the gap; or "feasible", for a run that was stopped before
+    status_ : "optimal": proven within the gap; "feasible": stopped before
     result_ : the whole result, a `sdpbb.Result`
     n_features_in_, feature_names_in_ : as scikit-learn defines them, without index_column
 
@@ -159,35 +159,34 @@ class ExactConstrainedKMeans(
         Parameters
         ----------
         X : array (n, d), or a data frame of pandas or polars
-        y : ignored, with a warning: known_classes are the classes that a fit is to respect
-        sample_weight : (n,) positive weights of the points; None for 1 each. The weighted sum of
+        y : ignored, with a warning: use known_classes for classes
+        sample_weight : (n,) positive weights of the points; None: 1 each. The weighted sum of
             squares is minimised
-        must_link, cannot_link : pairs of rows: of the names in index_column, if there is one; of
-            labels of the index, for a pandas frame; of row numbers from 0, otherwise. In a
-            `Pipeline` these are the rows of what the step before hands on, so of an array unless
-            `set_output` says otherwise
+        must_link, cannot_link : pairs of rows: names in index_column, if given; otherwise labels of
+            the index of a pandas frame, or row numbers from 0. In a `Pipeline`, rows of the output
+            of the previous step: an array, unless `set_output` changes that
         soft_must_link, soft_cannot_link : triples of two such rows and a weight >= 0, in squared
-            units of X, which is added to the sum of squares if the pair is violated
-        cluster_constraints : what every cluster has to keep; needs bounding "colgen" or "hybrid"
-        known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where
-            unknown. Rows of the same class share a cluster, rows of different classes do not. In
-            cross-validation each fold takes its own
-        known_weight : what each pair of rows costs that does otherwise, > 0, as classes may be
-            wrong; None: no pair may
+            units of X: the cost of violating the pair
+        cluster_constraints : constraints on every cluster; need bounding "colgen" or "hybrid"
+        known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "": unknown.
+            Rows of the same class share a cluster, rows of different classes do not.
+            Cross-validation splits them into folds
+        known_weight : cost of each pair of rows that contradicts the known classes, > 0; None:
+            classes are hard
         classes_may : "share": different classes may share a cluster; "split": rows of one class
             may be in several clusters; None: neither
 
         Raises
         ------
         InstanceError
-            On X and the constraints; also if no clustering keeps them, with the proof.
+            If X or the constraints are wrong, or infeasible; with the proof.
         ParameterError
-            On the parameters of the estimator.
+            If a parameter of the estimator is wrong.
         NoClusteringFound
-            (Also a RuntimeError.) If the time limit came before any clustering.
+            (Also a RuntimeError.) If the time limit stops the fit before any clustering.
         Interrupted
-            (A KeyboardInterrupt.) After Ctrl-C. The attributes are set first, if there is a
-            clustering.
+            (A KeyboardInterrupt.) After Ctrl-C. The attributes are set before, if a clustering was
+            found.
         """
         parameters = self._parameters()
         if y is not None and known_classes is None:
@@ -244,7 +243,7 @@ class ExactConstrainedKMeans(
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the cluster of each point, (n,): that of the nearest centre.
+        """Return the cluster of the nearest centre for each point, (n,).
 
         X : array (n, d), or a data frame, with or without index_column
         """

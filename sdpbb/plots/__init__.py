@@ -1,6 +1,6 @@
 """Pictures of runs and clusterings, drawn by matplotlib (the extra `plot`), and pages with them.
 
-Each function draws on `ax`, or on new axes of a figure of their own, and returns the axes:
+Each function draws on `ax`, or on the axes of a new figure, and returns the axes:
 `axes.figure.savefig(...)` writes the picture. Nothing is shown by itself, and pyplot is not used.
 """
 

@@ -12,7 +12,7 @@ import math
 import platform
 from collections import Counter
 from collections.abc import Iterator
-from html import escape
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.runtime.document import (
     Document,
     Facts,
-    Markup,
     Part,
     Picture,
     Section,
@@ -33,7 +32,7 @@ from sdpbb.runtime.document import (
     Text,
     element,
     fragment,
-    markup,
+    html,
 )
 from sdpbb.runtime.files import FilePath, write_atomically
 from sdpbb.runtime.results import plain
@@ -43,9 +42,9 @@ from sdpbb.search.events import NodeEnd
 from sdpbb.search.result import Result
 from sdpbb.search.trace import Trace
 
-# Clusters that have a row each, features with means, members of each cluster that are named.
+# Maximum clusters with a row, features with means, and named members of a cluster.
 MOST_CLUSTERS, MOST_FEATURES, MOST_MEMBERS = 500, 100, 500
-# Points that have silhouettes; letters of a name.
+# Maximum points for silhouettes, and letters of a name.
 MOST_SILHOUETTES, LONGEST = 5_000, 60
 
 NOTE = (
@@ -54,9 +53,8 @@ NOTE = (
     "1, is near 1 where a cluster's points are far from the next cluster."
 )
 BRANCHING = (
-    "Where the bound of a node left a gap, two points were chosen, and the node was replaced by "
-    "two: in one they share a cluster, in the other they do not. The proof is complete when no "
-    "node is open. {}: {}."
+    "A node whose bound left a gap was replaced by two: in one, two chosen points share a cluster, "
+    "in the other they do not. The proof is complete once no node is open. {}: {}."
 )
 CSS = """
 :root {
@@ -125,20 +123,20 @@ def page(document: Document, version: str = "", command: str = "") -> str:
     heading = element("p", document.title, class_="kicker"), element("h1", name)
     main = element("main", *heading, *(fragment(part, drawn) for part in parts))
     footer = element("footer", f"Written by sdpbb {version or installed_version()}.")
-    title = markup(f"{document.name or 'unnamed'}: {document.title}")
+    title = element("title", f"{document.name or 'unnamed'}: {document.title}")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title.html}</title>\n<style>{CSS}</style>\n</head>\n"
-        f"<body>\n{main.html}\n{footer.html}\n</body>\n</html>\n"
+        f"{html(title)}\n<style>{CSS}</style>\n</head>\n"
+        f"<body>\n{html(main)}\n{html(footer)}\n</body>\n</html>\n"
     )
 
 
-def drawn(picture: Picture) -> Markup:
-    """Return the figure of a picture, an image of its own for those who want to save it."""
+def drawn(picture: Picture) -> Element:
+    """Return the figure of a picture, as an image that can be saved."""
     source = base64.b64encode(svg(picture.draw())).decode("ascii")
-    text = escape(picture.description)
-    image = Markup(f'<img src="data:image/svg+xml;base64,{source}" alt="{text}">')
+    link = f"data:image/svg+xml;base64,{source}"
+    image = element("img", src=link, alt=picture.description)
     caption = element("figcaption", picture.caption)
     return element("figure", element("div", image, class_="scroll"), caption)
 
@@ -152,14 +150,14 @@ def write_html_report(
 ) -> None:
     """Write a page on a run to a file, wholly or not at all.
 
-    It has question, clustering, proof, and what it takes to repeat the run. It refers to no other
-    file, and has no script.
+    It has the question, the clustering, the proof, and all that is needed to repeat the run. It is
+    one file without scripts.
 
     Parameters
     ----------
-    instance, result : what was solved, and what came of it
-    trace : an observer of the run, for the bounds over time and the nodes; None to leave them out
-    command : what was typed to have it run
+    instance, result : the instance and its result
+    trace : observer of the run, for the bounds over time and the nodes; None: without them
+    command : command line of the run
 
     Raises
     ------
@@ -182,7 +180,7 @@ def run_document(instance: Instance, result: Result, trace: Trace | None = None)
 
 
 def question(instance: Instance, result: Result) -> Section:
-    """Return the section that says what was asked, after what was done to the data."""
+    """Return the section on the question, with the preparation of the data."""
     parts: list[Part] = []
     steps = [f"{step[:1].upper()}{step[1:]}." for step in instance.origin.preparation]
     if instance.weights is not None:

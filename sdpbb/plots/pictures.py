@@ -29,7 +29,7 @@ COLOURS = (BLUE, "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#b8a800")
 MARKERS = ("o", "s", "^", "D", "v", "p", "h")
 # Letters of a name that a picture has room for.
 LONGEST_LABEL = 40
-# Of figures of their own, in inches; of those of clusterings.
+# Sizes of new figures, in inches, and of pictures of clusterings.
 SIZE, PLANE_SIZE = (7.2, 4.4), (8.2, 5.0)
 # Dots per inch of the points that are stored as an image.
 DPI = 200
@@ -54,7 +54,7 @@ def require_matplotlib() -> None:
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
-    """Return ax, which keeps its style, or the axes of a new figure of this size in inches.
+    """Return ax unchanged, or the axes of a new figure of this size in inches.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def _add_legend(ax: Axes, **options: Any) -> None:
 
 
 def svg(ax: Axes) -> bytes:
-    """Return the figure of the axes as SVG without a ground, the same bytes for the same figure."""
+    """Return the figure of the axes as SVG without a background; equal figures give equal bytes."""
     from matplotlib import rc_context
 
     figure: Any = ax.figure
@@ -97,7 +97,7 @@ MOST_PAIRS = 2_000
 MOST_NAMED = 14
 # More points than this are stored as an image within an SVG.
 MOST_DRAWN_POINTS = 5_000
-# Points are outlined, which keeps neighbours apart, unless there are more.
+# Up to this number of points have outlines, which separate neighbours.
 MOST_OUTLINED = 1_000
 DASHES = (0, (3, 2))
 # Area of a ring around a point.
@@ -112,7 +112,7 @@ def plot_clusters(
     """Plot the points of a clustering, with the constraints.
 
     The points are in their first two principal components, or in their own plane if they have two
-    features. Must-links are full, cannot-links dashed, violated ones in red.
+    features. Must-links are solid lines, cannot-links dashed, violated pairs red.
 
     A cross is the mean of a cluster. Of more than `MOST_PAIRS` constraints of a kind, a sample is
     drawn, and the legend says so.
@@ -180,9 +180,9 @@ def _add_cluster_legend(ax: Axes) -> None:
 
 
 def look_of(cluster: int) -> tuple[str, str]:
-    """Return the colour and the marker of a cluster, which tell up to 42 clusters apart.
+    """Return the colour and the marker of a cluster; 42 clusters differ.
 
-    Colours tell up to six apart, and markers up to seven.
+    There are six colours and seven markers.
     """
     turn, colour = divmod(cluster, len(COLOURS))
     return COLOURS[colour], MARKERS[(colour + turn) % len(MARKERS)]
@@ -193,8 +193,8 @@ def plane_of(
 ) -> tuple[NDArray[np.float64], tuple[str, str]]:
     """Return places (n, 2) of the points, and the names of the axes.
 
-    These are two features, or the first two principal components, with the share of the variance
-    that they explain. Points with one feature stand above each other by their labels (n,).
+    These are two features, or the first two principal components, with their shares of the
+    variance. Points with one feature are stacked by their labels (n,).
     """
     if instance.n_features > 2:
         scores, shares = principal_components(instance)
@@ -213,8 +213,8 @@ def plane_of(
 def principal_components(instance: Instance) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the first two principal components of the points, (n, 2), and their shares (2,).
 
-    The shares are of the variance that they explain; 0 where all points coincide. The points are
-    turned so that the coordinate of largest magnitude is positive in both.
+    The shares are shares of the variance; 0 if all points coincide. Signs are chosen so that the
+    coordinate of largest magnitude is positive in both.
     """
     centred = instance.centred
     unit = np.abs(centred).max() or 1.0  # no square over- or underflows
@@ -248,7 +248,7 @@ def _draw_pairs(
     ax: Axes,
     is_wrong: bool = False,
 ) -> None:
-    """Draw pairs (p, 2) of one kind: the more, the fainter; violated ones in red."""
+    """Draw pairs (p, 2) of one kind; many pairs are fainter, violated pairs red."""
     from matplotlib.collections import LineCollection
 
     if not len(pairs):
@@ -269,8 +269,8 @@ def _draw_points(
 ) -> None:
     """Draw points of one colour and marker.
 
-    text : of the legend, or ""
-    n : points of all clusters; the more, the smaller
+    text : label in the legend, or ""
+    n : number of points in the picture; markers shrink as it grows
     other : arguments of `scatter` that differ from the usual ones
     """
     colour, marker = look
@@ -285,8 +285,8 @@ def _draw_points(
     ax.scatter(places[:, 0], places[:, 1], **look_and_text, **usual | other)
 
 
-# The curves are drawn on to this multiple of the run's time, so that those of a run that ended with
-# its first bound can be seen.
+# Curves extend to this multiple of the run's time. Otherwise a run that ends with its first bound
+# has no visible curve.
 LONGER = 1.05
 # Bounds below this share of the best cost, and costs above this multiple, are not drawn.
 LOW, HIGH = 0.5, 1.5
@@ -296,8 +296,8 @@ FOUND = "Best clustering found"
 def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
     """Plot the incumbent's cost and the proven lower bound as steps over the seconds of the run.
 
-    The gap between them is shaded; a dot marks each new incumbent. The values at the end of the run
-    are drawn on a little. Bounds far below the best cost, and costs far above, are left out.
+    The gap between them is shaded; a dot marks each new incumbent. The last values extend a little
+    beyond the end of the run. Bounds far below the best cost, and costs far above, are not drawn.
 
     Raises
     ------
@@ -330,8 +330,8 @@ def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
 def plot_sweep(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
     """Plot the least cost at each number of clusters.
 
-    The interval that is proven to hold it is a bar from the lower bound to the cost of the
-    clustering found, which cannot be seen where they meet.
+    A bar shows the proven interval, from the lower bound to the cost of the clustering found. It is
+    invisible if they meet.
 
     rows : of `SweepReport.to_rows()`
 

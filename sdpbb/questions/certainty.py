@@ -1,30 +1,30 @@
-"""`certainty`: which points keep their cluster in all clusterings that cost nearly the least.
+"""`certainty`: points that keep their cluster in all clusterings near the optimum.
 
 Let UB be the cost of the best clustering found, OPT <= UB the least cost, and
 
     S = { feasible clusterings that cost at most T },    T = (1 + within) UB,
 
-which holds every clustering within this share of the optimum. The *anchor* of a cluster is the
+which contains every clustering within this share of the optimum. The *anchor* of a cluster is the
 point nearest to its mean. Point i *keeps its cluster* if it is with the anchor in every clustering
 of S. *Facts* about S are proven one after the other, and each makes the next ones easier:
 
 - Two points are apart in S if all clusterings with both in one cluster cost more than T: by reduced
-  costs, one evaluation of which decides about many pairs (`sdpbb.bounds.sdp.safe_bound`), or by a
-  bound of the instance with a must-link between both, as for two anchors.
+  costs, which decide about many pairs at once (`sdpbb.bounds.sdp.safe_bound`), or by a bound of the
+  instance with a must-link between both, as for two anchors.
 - They are together in S if a bound of the instance with a cannot-link between both is above T; or
-  if facts and constraints say so: where the k anchors are pairwise apart, each cluster has one of
+  if facts and constraints imply it: if the k anchors are pairwise apart, each cluster has one of
   them, and a point that is apart from all anchors but one is with that one.
 
-Facts are constraints for all bounds that follow, which hold for clusterings of S alone then; their
-contraction (`sdpbb.problem.contract`) has the points that are together in S as blocks.
+Facts are constraints of all later bounds, which are then valid for clusterings of S only. The
+blocks of their contraction (`sdpbb.problem.contract`) are the points that are together in S.
 
-What it costs at least that i is not with its anchor is
+The cost of separating i from its anchor is
 
     OPT_i - OPT,    OPT_i the least cost of clusterings with i and the anchor apart,
 
 between max(0, LB_i - UB) and UB_i - LB, for bounds LB <= OPT and LB_i <= OPT_i <= UB_i, where LB_i
-is at most T here. Clusterings in which i is elsewhere give UB_i: the best one with i moved alone,
-and all that runs find.
+is at most T here. UB_i is the cost of the best clustering found with i elsewhere: the best one with
+only i moved, or one that a run finds.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from sdpbb.questions.report import SHOWN, StudyReport, table_of
 from sdpbb.questions.study import (
     Outcome,
     Study,
-    alone,
-    decided,
+    advanced,
+    bound_job,
+    decide_job,
     fits_one_matrix,
     has_long_steps,
-    look,
-    looked,
+    quick_bound,
 )
 from sdpbb.run.arguments import SolveArguments, checked_clustering, stated_run
 from sdpbb.run.parameters import SolverParameters
@@ -73,16 +73,16 @@ WITHIN = 0.01
 
 # By this share of T more than T, bounds prove that a clustering costs more than T.
 ABOVE = 1e-9
-# Gap of runs that end where a bound or a clustering passes T: with a larger one they might end
-# before either has.
+# Gap of runs that end once a bound or a clustering passes T. With a larger one they might end
+# before.
 GAP = 1e-9
-# Evaluations of the dual function at the root, and in a short look at one pair.
+# Maximum evaluations of the dual function at the root, and for one pair.
 MOST_STEPS, LOOK_STEPS = 40, 6
-# Share of T that the root's bound may lack when facts are drawn from it.
+# Facts are derived from the bound of the root once its gap is below this share.
 ENOUGH = 1e-5
-# Clusters whose anchors are compared, each with each other.
+# Maximum clusters whose anchors are compared in pairs.
 MOST_ANCHORS = 24
-# Points whose best move is priced exactly, the cheapest first; and clusters that each is tried in.
+# Maximum points whose best move is priced exactly, the cheapest first, and clusters tried for each.
 MOST_MOVES, CLUSTERS_TRIED = 2_000, 3
 
 
@@ -98,35 +98,31 @@ CAPTION = "Uncertain points have a red ring, open ones a dark one; certain ones 
 _NOTHING: Any = partial(np.empty, 0, np.bool_)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CertaintyReport(StudyReport):
     """Report on the certainty of each point.
 
     Attributes
     ----------
-    result : of the instance. Without a clustering nothing is known of points, and arrays are empty
+    result : result of the instance. Without a clustering nothing is known of points, and arrays are
+        empty
     instance : the instance
-    within : the share of its cost by which clusterings may cost more
+    within : share of the cost by which clusterings may cost more
     interrupted : whether an interrupt ended the run
     seconds : of the whole run
     problems : a line for each point whose run failed
     anchors : (k,) the point of each cluster that is nearest to its mean
-    at_least, at_most : (n,) bounds on what it costs, beyond the optimum, that a point is not with
-        its anchor; inf for none known, at_least is inf where it is impossible
-    certain : (n,) whether the point is with its anchor in every clustering that costs at most
-        (1 + within) times as much as that of the result
-    uncertain : (n,) whether a clustering that cheap is known in which it is not
-    may_join : (n, k) anchors with which a point may be in such a clustering, as far as is known
-    stable : (k,) whether a cluster is the same in every clustering that cheap: all of its points
-        are certain, and no other point may join it
+    at_least, at_most : (n,) bounds on the extra cost, above the optimum, of separating a point from
+        its anchor. at_most is inf if no such clustering is known, at_least is inf if none exists
+    certain : (n,) whether the point is with its anchor in every clustering that costs at most (1 +
+        within) times the result
+    uncertain : (n,) whether such a clustering is known in which the point is not with its anchor
+    may_join : (n, k) whether a point may be with an anchor in such a clustering, as far as is known
+    stable : (k,) whether a cluster is the same in every such clustering: all its points are
+        certain, and no other point may join it
     """
 
-    result: Result
-    instance: Instance
     within: float
-    interrupted: bool
-    seconds: float
-    problems: tuple[str, ...] = ()
     anchors: NDArray[np.intp] = field(default_factory=_NOTHING)
     at_least: NDArray[np.float64] = field(default_factory=_NOTHING)
     at_most: NDArray[np.float64] = field(default_factory=_NOTHING)
@@ -152,7 +148,7 @@ class CertaintyReport(StudyReport):
 
     @property
     def is_complete(self) -> bool:
-        """True if the clustering is optimal, and the state of every point known."""
+        """True if the clustering is optimal and the state of every point is known."""
         return self.is_solved and bool((self.certain | self.uncertain).all())
 
     @property
@@ -162,7 +158,7 @@ class CertaintyReport(StudyReport):
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """A flat row for each point; points that cannot be elsewhere have no cost."""
+        """A flat row for each point; points that cannot leave their cluster have no cost."""
         if self.result.partition is None:
             return []
         others = [" ".join(map(str, np.flatnonzero(row).tolist())) for row in self._others()]
@@ -182,9 +178,8 @@ class CertaintyReport(StudyReport):
 
         top : rows of the table
         """
-        name = self.instance.name
         if self.result.partition is None:
-            return self.without_clustering(name)
+            return self.without_clustering()
         share, n = f"{100.0 * self.within:.6g} %", len(self.labels)
         number = int(self.certain.sum())
         tone = Tone(f"{number} of {n} points are certain", "good" if number == n else "fair")
@@ -209,7 +204,7 @@ class CertaintyReport(StudyReport):
                 "may join": lambda i: rows[i]["may_join"],
             }
             parts.append(table_of(order.tolist(), cells, "Points that are not certain", top))
-        return Document(self.title, parts, name)
+        return Document(self.title, parts, self.instance.name)
 
     def findings(self) -> list[tuple[str, str]]:
         facts = []
@@ -247,24 +242,25 @@ def certainty(
 ) -> CertaintyReport:
     """Find the points that keep their cluster in all clusterings within a share of the optimum.
 
-    The instance is solved; then reduced costs at the root, and after them a run for each point that
-    is left, prove which points stay with the anchor of their cluster, the block nearest to its
-    mean, in every feasible clustering that costs at most (1 + within) times as much as the one
-    found. See the module for the theorems.
+    The instance is solved. Then reduced costs at the root, and a run for each remaining point,
+    prove which points stay with the anchor of their cluster: the block nearest to its mean. This is
+    proven for every feasible clustering that costs at most (1 + within) times the one found. See
+    the module for the theorems.
 
     Parameters
     ----------
     instance, k, arguments : as for `sdpbb.solve`
-    within : share of the cost, > 0: 0.01 is one per cent
-    parameters : of each run. workers is the number of points that are worked on at the same time;
-        time_limit is for all runs together
-    labels : (n,) a good clustering, such as a result's, to begin with; None: it is searched for
+    within : share of the cost, > 0; 0.01 is one per cent
+    parameters : parameters of each run. workers is the number of points in progress at the same
+        time; time_limit is for all runs together
+    labels : labels (n,) of a good clustering to start from, such as a result's; None: search for
+        one
     time_limit_each : seconds for each point, > 0
     observer : receives the events of the first run
-    on_point : is called with the number of points whose state is known, and of the others
-    interrupt : set it to end the run; what is known until then is reported
-    executor : any `concurrent.futures.Executor`, each worker of which works on one point at a time,
-        once the instance is solved; otherwise as for `solve`
+    on_point : called with the number of points whose state is known, and of the others
+    interrupt : event that ends the run early, with a report on what is known
+    executor : any `concurrent.futures.Executor`. Once the instance is solved, each worker does one
+        point at a time; otherwise as for `solve`
 
     Raises
     ------
@@ -273,7 +269,7 @@ def certainty(
     TypeError, InstanceError, BackendFailure
         As `solve` does.
     Interrupted
-        As `solve` does, with the report on what is known until then.
+        As `solve` does, with the report on what is known.
     """
     if as_number(within) is None or not 0 < within < math.inf:
         raise ParameterError(f"within = {within!r}: expected a number > 0, 0.01 for one per cent")
@@ -284,15 +280,15 @@ def certainty(
     def report() -> CertaintyReport:
         result = study.solve(instance, observer, start)
         if result.partition is None:
-            ended = study.stop.is_set(), study.seconds
-            return CertaintyReport(result, instance, within, *ended)
+            about: Any = {"instance": instance, "result": result, "within": within}
+            return CertaintyReport(**about, **study.ended())
         return _Certainty(instance, parameters, result, within, on_point).report(study)
 
     return study.conduct(interrupt, report)
 
 
 class _Certainty:
-    """Knowledge of the points, as it comes."""
+    """Facts about the points, as jobs prove them."""
 
     def __init__(
         self,
@@ -305,7 +301,7 @@ class _Certainty:
         assert result.partition is not None
         assert result.objective is not None
         assert result.lower_bound is not None
-        self._instance, self._facts = instance, instance
+        self._instance, self._narrowed = instance, instance
         self._blocks = _contracted(instance)
         self._parameters, self._result, self._within = parameters, result, within
         self._on_point = on_point
@@ -314,7 +310,7 @@ class _Certainty:
         self._above = self._limit * (1.0 + ABOVE)
         self._labels = result.partition.labels
         self._anchors = _anchors(self._blocks, self._labels)
-        # Bounds on the least cost of clusterings with each point apart from its anchor.
+        # Bounds on the least cost of clusterings that separate each point from its anchor.
         n = instance.n_points
         self._least, self._most = np.full(n, self._lower), np.full(n, math.inf)
         self._least[self._certain] = math.inf  # by the constraints
@@ -322,30 +318,28 @@ class _Certainty:
         self._problems: list[str] = []
 
     def report(self, study: Study[int]) -> CertaintyReport:
-        """Find out what there is time for, and return what is known."""
+        """Run the jobs within the limits, and return what is known."""
         contraction, needs_processes = self._blocks, has_long_steps(self._blocks)
         self._try_moves(contraction)
-        steps = [self._leave]
+        steps = [self._begin_run]
         if contraction.n_blocks > contraction.k and fits_one_matrix(contraction, self._parameters):
-            self._draw_facts(study)
-            steps.insert(0, self._look)
+            self._learn_from_root(study)
+            steps.insert(0, self._begin_bound)
         for begin in steps:
             for row, outcome in study.outcomes(
-                self._left(), begin, needs_processes=needs_processes, is_short=True
+                self._left(), begin, needs_processes=needs_processes, begins_here=True
             ):
                 self._take(row, outcome)
         block_of, adjacency = self._blocks.block_of, self._blocks.adjacency
         apart = adjacency[np.ix_(block_of, block_of[self._anchors])]
-        # Of the points that may be with an anchor, all are in its cluster, and certain.
+        # All points that may be with an anchor are in its cluster, and certain.
         own = self._labels[:, None] == np.arange(len(self._anchors))
         is_stable = ((own & self._certain[:, None]) == (own | ~apart)).all(axis=0)
         return CertaintyReport(
-            self._result,
-            self._instance,
-            self._within,
-            study.stop.is_set(),
-            study.seconds,
-            tuple(self._problems),
+            instance=self._instance,
+            result=self._result,
+            within=self._within,
+            problems=tuple(self._problems),
             anchors=self._anchors,
             at_least=np.maximum(0.0, self._least - self._upper),
             at_most=self._most - bound_below(self._lower, self._upper),
@@ -353,6 +347,7 @@ class _Certainty:
             uncertain=self._most <= self._limit,
             may_join=~apart,
             stable=is_stable,
+            **study.ended(),
         )
 
     @property
@@ -362,7 +357,7 @@ class _Certainty:
         return np.asarray(block_of == block_of[self._anchors[self._labels]])
 
     def _left(self) -> list[int]:
-        """Return a point of each block about which nothing is known, the cheapest moves first."""
+        """Return a point of each block whose state is unknown, the cheapest moves first."""
         rows = self._blocks.representatives
         rows = rows[~self._certain[rows] & (self._most[rows] > self._limit)]
         ordered: list[int] = rows[np.argsort(self._most[rows], kind="stable")].tolist()
@@ -375,7 +370,7 @@ class _Certainty:
     def _try_moves(self, contraction: Contraction) -> None:
         """Price the best feasible move of each block alone to another cluster."""
         labels = self._labels[contraction.representatives]
-        # By how much the sum of squares rises, whatever soft pairs cost; inf where it cannot be.
+        # Increase of the sum of squares, without soft pairs; inf for impossible moves.
         costs = costs_of_moves(contraction.means, labels, contraction.weights)
         costs[np.arange(len(labels)), labels] = math.inf
         i, j = contraction.cannot_link.T
@@ -390,33 +385,33 @@ class _Certainty:
                     break
 
     def _learn_clustering(self, labels: NDArray[np.intp]) -> None:
-        """Learn what a feasible clustering says of all points that are not with their anchors."""
+        """Learn from a feasible clustering about the points that it separates from anchors."""
         cost = Partition(labels).cost(self._instance)
         away = labels != labels[self._anchors[self._labels]]
         self._most[away] = np.minimum(self._most[away], cost)
 
-    def _learn_facts(self, name: str, pairs: ArrayLike) -> None:
-        """Learn of pairs of points, (p, 2), that are apart, or together, in all of S.
+    def _learn_pairs(self, name: str, pairs: ArrayLike) -> None:
+        """Learn pairs of points, (p, 2), that are apart, or together, in all of S.
 
         name : `cannot_link` or `must_link`
 
         Raises
         ------
         AssertionError
-            If the clustering found, which is in S, says otherwise: then a bound is wrong.
+            If the clustering found, which is in S, contradicts them: then a bound is wrong.
         """
         rows = np.reshape(np.asarray(pairs, np.intp), (-1, 2))
         i, j = self._labels[rows].T
         if ((i == j) != (name == "must_link")).any():
             raise AssertionError("a fact about all cheap clusterings is wrong of the best")
-        known: Any = {name: np.concatenate([getattr(self._facts, name), rows])}
-        self._facts = replace(self._facts, **known)
-        self._blocks = _contracted(self._facts)
+        known: Any = {name: np.concatenate([getattr(self._narrowed, name), rows])}
+        self._narrowed = replace(self._narrowed, **known)
+        self._blocks = _contracted(self._narrowed)
         certain = self._certain
         self._least[certain] = np.maximum(self._least[certain], self._limit)
 
-    def _draw_facts(self, study: Study[int]) -> None:
-        """Learn facts from dual values of the root, until these prove no more."""
+    def _learn_from_root(self, study: Study[int]) -> None:
+        """Learn pairs from dual values of the root, until they prove no more."""
         end = time.monotonic() + self._parameters.time_limit - study.seconds
 
         def time_left() -> float:
@@ -427,13 +422,10 @@ class _Certainty:
             blocks = self._blocks
             with threadpool_limits(1):
                 run = bounding.start(blocks, self._warm_start)
-                for _ in range(MOST_STEPS):
-                    progress = run.advance(self._above, time_left)
-                    if progress.stalled or progress.bound.value > enough or time_left() <= 0:
-                        break
+                advanced(run, enough, self._above, time_left, MOST_STEPS)
                 is_first, self._warm_start = self._warm_start is None, run.warm_start()
                 apart = blocks.representatives[run.fixings(self._above).apart]
-            self._learn_facts("cannot_link", apart)
+            self._learn_pairs("cannot_link", apart)
             self._tell()
             if is_first and len(self._anchors) <= MOST_ANCHORS:
                 self._compare_anchors(time_left)
@@ -441,32 +433,35 @@ class _Certainty:
                 break
 
     def _compare_anchors(self, time_left: TimeLeft) -> None:
-        """Learn which anchors are apart in S."""
+        """Prove which anchors are apart in all of S."""
+        how = self._above, time_left, LOOK_STEPS, self._warm_start
         for pair in combinations(self._anchors.tolist(), 2):
             i, j = self._blocks.block_of[list(pair)]
             if self._blocks.adjacency[i, j] or time_left() <= 0:
                 continue
-            joined = contract(self._facts, must_link=[pair])
-            if look(joined, self._above, time_left, LOOK_STEPS, self._warm_start) > self._limit:
-                self._learn_facts("cannot_link", [pair])
+            joined = contract(self._narrowed, must_link=[pair])
+            if quick_bound(joined, *how) > self._limit:
+                self._learn_pairs("cannot_link", [pair])
 
     def _parting(self, row: int) -> list[tuple[int, int]]:
         return [(row, int(self._anchors[self._labels[row]]))]
 
-    def _look(self, row: int, seconds: float, stop: object) -> partial[Outcome]:
-        """Return a short look at the bound with a point and its anchor apart."""
+    def _begin_bound(self, row: int, seconds: float, stop: object) -> partial[Outcome]:
+        """Return the job that bounds the instance with a point and its anchor apart."""
         how = self._above, seconds, LOOK_STEPS, self._warm_start
-        return partial(looked, self._facts, {"cannot_link": self._parting(row)}, *how)
+        return partial(bound_job, self._narrowed, {"cannot_link": self._parting(row)}, *how)
 
-    def _leave(self, row: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
-        """Return the run with a point and its anchor apart."""
-        links = np.concatenate([self._facts.cannot_link, self._parting(row)])
-        instance = replace(self._facts, cannot_link=links)
-        limited = replace(alone(self._parameters, seconds), gap=min(self._parameters.gap, GAP))
-        return partial(decided, instance, limited, self._limit, stop)
+    def _begin_run(
+        self, row: int, seconds: float, stop: threading.Event | None
+    ) -> partial[Outcome]:
+        """Return the job that solves the instance with a point and its anchor apart."""
+        links = np.concatenate([self._narrowed.cannot_link, self._parting(row)])
+        instance = replace(self._narrowed, cannot_link=links)
+        limited = self._parameters.alone(time_limit=seconds, gap=min(self._parameters.gap, GAP))
+        return partial(decide_job, instance, limited, self._limit, stop)
 
     def _take(self, row: int, outcome: Outcome) -> None:
-        """Learn from a bound, or a run, with a point and its anchor apart."""
+        """Learn from a job with a point and its anchor apart."""
         if outcome.value is None:
             self._problems.append(f"row {self._instance.origin.row(row)}: {outcome.message}")
             return
@@ -476,12 +471,12 @@ class _Certainty:
         same = self._blocks.block_of == self._blocks.block_of[row]
         self._least[same] = np.maximum(self._least[same], min(bound, self._limit))
         if bound > self._limit and not self._certain[row]:
-            self._learn_facts("must_link", self._parting(row))
+            self._learn_pairs("must_link", self._parting(row))
         self._tell()
 
 
 def _contracted(instance: Instance) -> Contraction:
-    """Return the contraction of an instance of which a clustering is known."""
+    """Return the contraction of an instance that has a clustering."""
     contraction = contract(instance)
     if not isinstance(contraction, Contraction):
         raise AssertionError(f"facts contradict a known clustering: {contraction}")
@@ -489,7 +484,7 @@ def _contracted(instance: Instance) -> Contraction:
 
 
 def _anchors(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return a point (k,) of each cluster: of the block that is nearest to its mean."""
+    """Return a point of each cluster, (k,), in the block nearest to its mean."""
     first, anchors = contraction.representatives, np.empty(contraction.k, np.intp)
     for cluster in range(contraction.k):
         blocks = np.flatnonzero(labels[first] == cluster)

@@ -19,30 +19,31 @@ from sdpbb.problem.statements import Catalogue, Conflict, Statement
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.questions.report import Report, table_of
 from sdpbb.run.explanation import checked_seconds, diagnose
-from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
+from sdpbb.runtime.document import Document, Facts, Part, Section, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.results import values_of
 from sdpbb.runtime.values import counted
 from sdpbb.search.result import SolutionStatus
 
-# Lines of each kind that the text shows; all of them are in the values.
+# Maximum lines of each kind in the text; the values hold all.
 SHOWN = 10
-# Groups with cannot-links among which a clique is looked for, in a square matrix.
+# Maximum groups with cannot-links for the search for a clique, which needs a square matrix.
 LARGEST_FOR_CLIQUES = 5_000
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of points that constraints put together, and the numbers of clusters that they allow.
+    """Groups of points that constraints put together, and the feasible numbers of clusters.
 
     Attributes
     ----------
-    n_groups : groups of points connected by must-links, single points included
-    n_blocks : groups when those that propagation finds forced together are one
-    together, apart : pairs of points that share a cluster, or do not, in every clustering that
-        satisfies the constraints, as far as propagation finds them
+    n_groups : groups of points connected by must-links; single points count
+    n_blocks : groups after merging the groups that propagation finds forced together
+    together, apart : pairs of points that share a cluster, or never do, in every feasible
+        clustering, as far as propagation finds them
     stated_together, stated_apart : numbers of stated pairs among them
-    k_at_least, k_at_most : no number of clusters outside of these allows the constraints on pairs
+    k_at_least, k_at_most : the constraints on pairs are infeasible for every k outside of this
+        range
     """
 
     n_groups: int
@@ -74,15 +75,15 @@ class ConstraintReport(Report):
 
     Attributes
     ----------
-    instance : whose they are
-    is_feasible : whether a clustering into exactly k clusters keeps them; None if neither a
-        clustering nor a proof was found, in time or as far as is tried
-    conflict : why not
-    groups : what they come to, unless they are found infeasible
-    forced : pairs (i, j) of rows that share a cluster in every clustering that keeps the
-        constraints, though no path of must-links connects them
-    redundant : must-links and cannot-links that can be left out together, as the others imply them
-    warnings : what deserves a second look, a line each
+    instance : the instance
+    is_feasible : whether a clustering into exactly k clusters satisfies them; None if neither a
+        clustering nor a proof was found
+    conflict : a contradiction, if they are infeasible
+    groups : what the constraints imply, unless they are infeasible
+    forced : pairs (i, j) of rows that share a cluster in every feasible clustering, though no path
+        of must-links connects them
+    redundant : must-links and cannot-links that can be deleted together, as the others imply them
+    warnings : suspicious facts, a line each
     """
 
     instance: Instance
@@ -151,9 +152,10 @@ _VERDICTS: dict[bool | None, tuple[str, Literal["good", "fair", "bad"], str]] = 
 }
 
 
-def _lines(lines: Sequence[str]) -> Table:
-    """Return the first SHOWN lines."""
-    return Table((), [[line] for line in lines[:SHOWN]], more=max(0, len(lines) - SHOWN))
+def _lines(lines: Sequence[str]) -> Text:
+    """Return a list of the first SHOWN lines."""
+    more = [f"... and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
+    return Text("\n".join([*lines[:SHOWN], *more]), "list")
 
 
 def check_constraints(
@@ -164,34 +166,34 @@ def check_constraints(
     k: int | None = None,
     **arguments: Unpack[InstanceArguments],
 ) -> ConstraintReport:
-    """Check whether constraints are consistent, why not, and what they imply.
+    """Check whether constraints are consistent, and return a contradiction or what they imply.
 
-    There is no search for good clusterings.
+    Costs of clusterings are ignored.
 
     Parameters
     ----------
     instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
-        data frame, with the others as further arguments. Soft constraints are left aside
-    time_limit : seconds, > 0, after which what is known is reported; as many again for the proof
-    certificate : a file for the proof that they contradict each other, which
-        `sdpbb.verify_certificate` checks; it is written only if they cannot
+        data frame, with the constraints as further arguments. Soft constraints are ignored
+    time_limit : seconds for the check, > 0; a certificate may use the same time again
+    certificate : file for the proof that the constraints are contradictory, which
+        `sdpbb.verify_certificate` checks; it is written only if they are
     k : number of clusters, of points
-    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+    arguments : constraints and options for points, as for `sdpbb.solve`
 
     Raises
     ------
     TypeError
-        If there is no argument of a name.
+        If an argument does not exist.
     InstanceError
-        If the instance is none, or the points and constraints make none.
+        If points and constraints do not make a valid instance.
     ParameterError
-        If time_limit is not a number above 0. If a certificate is asked for where none can be
-        written, or of constraints on clusters that are the user's own code.
+        If time_limit is not a number above 0. If the certificate cannot be written, or if the
+        constraints include code of the user.
     BackendFailure
         If the integer programming solver fails.
     CertificateError
-        If they contradict each other, and there is no certificate: none was found in the time, or
-        it cannot be written. The report is its attribute `result`.
+        If the constraints are contradictory, but no proof was found in time or the file cannot be
+        written. The report is its attribute `result`.
     """
     instance = instance_of(instance, k, arguments, check_constraints)
     if certificate is not None:
@@ -253,8 +255,7 @@ def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
     from sdpbb.run.parameters import SolverParameters
     from sdpbb.run.solver import solve
 
-    # Bounds on costs are of no use where there is no clustering; column generation knows of others.
-    # Prices of soft pairs it does not know.
+    # Column generation can prove infeasibility, but does not support soft pairs here.
     parameters = SolverParameters(
         bounding="hybrid" if instance.has_soft_constraints else "colgen", time_limit=time_limit
     )
@@ -269,8 +270,8 @@ def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
 def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int, int]]:
     """Return the pairs (i, j) of points that propagation has found to share a cluster.
 
-    Each point is the first of its must-linked group. There is one pair for each group, with the
-    first of those it is joined with.
+    Each point is the first of its must-linked group. Each group has one pair, with the first group
+    that it is joined to.
     """
     n = instance.n_points
     group = connected_components(n, instance.must_link)
@@ -280,10 +281,10 @@ def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int
 
 
 def redundant(instance: Instance) -> tuple[Statement, ...]:
-    """Return must-links and cannot-links that can be left out together, as the others imply them.
+    """Return must-links and cannot-links that can be deleted together, as the others imply them.
 
-    They are those stated one by one; those stated last are left out. Those are found that groups of
-    must-linked points and maximum diameters imply: there may be more.
+    Of constraints that imply each other, the last ones are returned. Only implications by groups of
+    must-linked points and by maximum diameters are found: others may exist.
     """
     catalogue = Catalogue(instance)
     implied = set(_implied_pairs(catalogue)) | catalogue.stated_and_implied
@@ -293,13 +294,13 @@ def redundant(instance: Instance) -> tuple[Statement, ...]:
 def _implied_pairs(catalogue: Catalogue) -> Iterator[int]:
     """Return the numbers of the pairs that earlier pairs imply.
 
-    They are must-links whose ends earlier ones connect, and cannot-links between groups of
-    must-linked points that an earlier one, or a maximum diameter, keeps apart.
+    They are must-links whose ends earlier ones connect. They are also cannot-links between groups
+    that an earlier cannot-link, or a maximum diameter, separates.
     """
     n, p = catalogue.instance.n_points, len(catalogue.must_link)
     yield from sorted(set(range(p)) - set(spanning_forest(n, catalogue.must_link)))
     group = connected_components(n, catalogue.must_link)
-    # Diameters first: they stay in any case.
+    # Diameters first: they cannot be deleted.
     q = len(catalogue.instance.cannot_link)
     order = np.concatenate([np.arange(q, len(catalogue.cannot_link)), np.arange(q)])
     edges = np.sort(group[catalogue.cannot_link[order]], axis=1)
@@ -310,8 +311,8 @@ def _implied_pairs(catalogue: Catalogue) -> Iterator[int]:
 def suspicions(instance: Instance) -> Iterator[str]:
     """Yield a warning for each suspicious fact, on one line.
 
-    Suspicious are soft constraints, which are not checked, cannot-links between equal points, and
-    fewer different points than clusters.
+    These are soft constraints, which are not checked, cannot-links between equal points, and fewer
+    different points than clusters.
     """
     if instance.has_soft_constraints:
         n_soft = len(instance.soft_must_link) + len(instance.soft_cannot_link)

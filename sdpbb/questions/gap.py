@@ -1,4 +1,4 @@
-"""`optimality_gap`: a proven bound on the distance of any labels from the best clustering."""
+"""`optimality_gap`: proven gap between any labels and the best clustering."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class LabelVerdict(Enum):
     """Verdict on labels: whether they are proven to be optimal."""
 
     OPTIMAL = "optimal"
-    """Proven: they keep the constraints, and a valid lower bound lies within the gap asked for."""
+    """Proven: they satisfy the constraints, and a lower bound is within the requested gap."""
     NOT_OPTIMAL = "not_optimal"
-    """A better clustering that keeps the constraints was found."""
+    """A better clustering that satisfies the constraints was found."""
     UNDECIDED = "undecided"
-    """Neither: the run was stopped before."""
+    """Neither: the run stopped before."""
     NOT_COMPARABLE = "not_comparable"
     """They violate a constraint, or do not have k clusters."""
     INFEASIBLE = "infeasible"
-    """No clustering keeps the constraints."""
+    """No clustering satisfies the constraints."""
 
 
 _TONES = {
@@ -73,22 +73,20 @@ _TONES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GapReport(Report):
-    """Report on the gap between labels and the best clustering into k clusters.
-
-    The best one keeps the constraints.
+    """Report on the gap between labels and the best feasible clustering into k clusters.
 
     Attributes
     ----------
-    k : number of clusters that was asked for
+    k : requested number of clusters
     partition : the clustering that the labels stand for
-    objective : of the labels, as that of a `Result`: their sum of squares, plus the weights of the
-        soft constraints that they violate
-    violations : the constraints that they violate
-    gap : (objective - lower_bound) / objective, at least 0: what share of it any clustering can
-        save. None for labels that are not comparable
-    saving : the share that the best clustering found does save, at least 0 and at most the gap;
+    objective : cost of the labels, as in `Result`: their sum of squares, plus the weights of
+        violated soft constraints
+    violations : the constraints that the labels violate
+    gap : (objective - lower_bound) / objective, at least 0: no clustering saves a larger share.
         None for labels that are not comparable
-    result : the run: the lower bound, the best clustering found, why it stopped, what it took
+    saving : the share that the best clustering found saves, between 0 and the gap; None for labels
+        that are not comparable
+    result : result of the run: lower bound, best clustering, reason for the stop, statistics
     soft : the soft constraints that the labels violate; None without soft constraints
     """
 
@@ -108,20 +106,20 @@ class GapReport(Report):
 
     @property
     def is_comparable(self) -> bool:
-        """True if the labels have k clusters and keep every constraint.
+        """True if the labels have k clusters and satisfy every constraint.
 
-        Their sum of squares is an upper bound on the least then.
+        Their cost is then an upper bound on the optimum.
         """
         return self.n_clusters == self.k and not self.violations
 
     @property
     def lower_bound(self) -> float | None:
-        """Bound proven for all clusterings that keep the constraints; None if there is none."""
+        """Proven lower bound on the cost of all feasible clusterings, or None."""
         return self.result.lower_bound
 
     @property
     def proven_optimal(self) -> bool:
-        """True if the labels are an optimum, within the gap that was asked for."""
+        """True if the labels are proven optimal within the requested gap."""
         within = max(self.result.gap_asked, PRECISION)
         closed = self.result.status is SolutionStatus.OPTIMAL
         return closed and self.gap is not None and self.gap <= within
@@ -146,7 +144,7 @@ class GapReport(Report):
         return self._figures() | values_of(self, "violations", *soft, "best:result")
 
     def to_row(self) -> dict[str, Any]:
-        """Return a row of a table, as plain values; those of the run have the prefix `best_`."""
+        """Return a row of a table, as plain values; values of the run have the prefix `best_`."""
         best = {f"best_{name}": value for name, value in self.result.to_row().items()}
         return self._figures() | {"n_violations": len(self.violations)} | best
 
@@ -183,7 +181,7 @@ class GapReport(Report):
 def verdict_in_words(report: GapReport) -> str:
     """Return the verdict in sentences.
 
-    What is proven, or saved, is rounded so that the sentence stays true.
+    Numbers are rounded so that the sentences stay true.
     """
     result = report.result
     if result.status is SolutionStatus.INFEASIBLE:
@@ -209,7 +207,7 @@ def verdict_in_words(report: GapReport) -> str:
 
 
 def _compared(report: GapReport) -> str:
-    """Return the sentence on how comparable labels compare with the best clustering."""
+    """Return the sentence that compares the labels with the best clustering."""
     assert report.gap is not None
     assert report.saving is not None
     if report.gap == 0.0:
@@ -229,7 +227,7 @@ def _compared(report: GapReport) -> str:
 def gap_document(instance: Instance, report: GapReport, trace: Trace | None = None) -> Document:
     """Return the document of a report with sections on the instance, both clusterings and the run.
 
-    trace : an observer of the run, for the bounds over time and the tree; None to leave them out
+    trace : observer of the run, for the bounds over time and the tree; None: without them
     """
     from sdpbb.plots.pages import clustering, course, question
 
@@ -247,13 +245,13 @@ def gap_document(instance: Instance, report: GapReport, trace: Trace | None = No
 def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
     """Return labels of any kind as integers (n,): 0, 1, ... by the first point of each.
 
-    labels : a list, an array or a series, of n numbers or texts. Equal values are the same cluster,
-        and nothing more is read into them: -1, say, is a cluster like all others
+    labels : a list, an array or a series of n numbers or texts. Equal values are one cluster; -1
+        has no special meaning
 
     Raises
     ------
     InstanceError
-        For another number of labels, a missing one, or one of another type.
+        If the number of labels is wrong, or a label is missing or of another type.
     """
     if is_frame(labels):
         name = str(columns_of(labels)[0]) if columns_of(labels) else "cluster"
@@ -286,39 +284,38 @@ def optimality_gap(
     certificate: FilePath | None = None,
     **arguments: Unpack[SolveArguments],
 ) -> GapReport:
-    """Prove how far labels, wherever they are from, are from the best clustering.
+    """Prove how far labels from any tool are from the best clustering.
 
-    The run begins with the labels if they are comparable, and ends when they, or a better
-    clustering, are proven optimal, or at a limit: the gap is valid then as well.
+    The run starts from the labels if they are comparable. It ends when they, or a better
+    clustering, are proven optimal, or at a limit. The gap is valid in any case.
 
     Parameters
     ----------
     points : an array (n, d), or a data frame of pandas or polars, with constraints as further
-        arguments; or an `Instance`, which states them itself
-    labels : (n,) numbers or texts: a list, an array, a series. Equal ones are the same cluster, and
-        nothing more is read into them: the points that some tools label -1, for noise, are one
-        cluster. A pandas series goes by its index where the rows of the points have names, in any
-        order; all others go by position. Where rows are left out (missing="drop-rows"), there may
-        be labels of these, too
-    k : number of clusters; None for as many as there are labels
+        arguments; or an `Instance`
+    labels : (n,) numbers or texts: a list, an array, a series. Equal values are one cluster, also
+        -1, which some tools use for noise. A pandas series goes by its index if the rows of the
+        points have names; all others go by position. If rows are dropped (missing="drop-rows"),
+        labels of these rows are ignored
+    k : number of clusters; None: the number of different labels
     parameters : as for `solve`
     observer, interrupt : as for `solve`
-    certificate : a file for the proof, as for `solve`: of what the labels cost, and of the lower
-        bound. Where they are not comparable it is about the best clustering that was found
+    certificate : file for the proof of the cost of the labels and of the lower bound. If the labels
+        are not comparable, it is about the best clustering found
 
     Raises
     ------
     TypeError
-        If there is no argument of a name.
+        If an argument does not exist.
     InstanceError
-        On the points, the labels, k or the constraints. That no clustering keeps the constraints is
-        no error: the report says so (`sdpbb.LabelVerdict.INFEASIBLE`).
+        If points, labels, k or constraints are wrong. Infeasible constraints are not an error: the
+        report says so (`sdpbb.LabelVerdict.INFEASIBLE`).
     CertificateError
-        If the certificate cannot be written in the end; the report is its attribute `result`.
+        If the certificate cannot be written; the report is its attribute `result`.
     ParameterError, BackendFailure
-        As for `solve`; also if an `Instance` is given together with what it has itself.
+        As for `solve`; also if an `Instance` is given with constraints.
     Interrupted
-        As for `solve`, with the report on the run until then.
+        As for `solve`, with the report on the run so far.
     """
     stated, parameters = divided(arguments, parameters, optimality_gap)
     instance, numbers = _instance(points, labels, k, stated)
@@ -365,7 +362,7 @@ def _instance(
 
 
 def _check_no_feature(frame: Any, labels: Any, features: Sequence[str]) -> None:
-    """Refuse labels that are a column of the points, and would be taken for a feature."""
+    """Refuse labels that are also a feature column of the points."""
     name = getattr(labels, "name", None)
     if name is None or str(name) not in features:
         return
@@ -378,9 +375,9 @@ def _check_no_feature(frame: Any, labels: Any, features: Sequence[str]) -> None:
 
 
 def _shares(instance: Instance, cost: float, result: Result) -> tuple[float, float]:
-    """Return the gap and the saving of labels that keep the constraints, at this cost."""
+    """Return the gap and the saving of feasible labels with this cost."""
     assert result.lower_bound is not None
     assert result.objective is not None
     gap = relative_gap(bound_below(result.lower_bound, cost), cost)
-    # The run began with the labels: the objective is at most their cost, but for rounding.
+    # The run started from the labels: the objective is at most their cost, up to rounding.
     return gap, relative_gap(min(result.objective, cost), cost)

@@ -1,4 +1,4 @@
-"""`constraint_prices`: the decrease of the optimum when a constraint is left out."""
+"""`constraint_prices`: the decrease of the optimum without a constraint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, SoftViolations, contract
@@ -19,11 +19,10 @@ from sdpbb.questions.report import SHOWN, Entry, StudyReport, table_of
 from sdpbb.questions.study import (
     Outcome,
     Study,
-    alone,
+    bound_job,
     fits_one_matrix,
     has_long_steps,
-    looked,
-    solved,
+    solve_job,
 )
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.parameters import SolverParameters
@@ -40,8 +39,8 @@ from sdpbb.search.result import (
     relative_gap,
 )
 
-# Evaluations of the semidefinite bound in a look. Nearly all constraints that cost nothing need one
-# or two.
+# Evaluations of the semidefinite bound in a short job. Nearly all constraints that cost nothing
+# need one or two.
 LOOK_STEPS = 5
 # Significant digits of prices in the table.
 DIGITS = 6
@@ -55,13 +54,13 @@ class PriceProof(Enum):
     """Proof of the price of a constraint."""
 
     IMPLIED = "implied"
-    """Nothing: no clustering keeps the others and violates it."""
+    """Costs nothing: no clustering satisfies the others and violates it."""
     IDLE = "idle"
-    """Nothing: clusterings that keep the others and violate it are proven to be no better than the
-    best one known that keeps all."""
+    """Costs nothing: clusterings that satisfy the others and violate it are proven to be no better
+    than the best one that satisfies all."""
     VIOLATED = "violated"
-    """The weight of a soft constraint: the best clustering known violates it, so that leaving it
-    out saves the weight, and nothing saves more."""
+    """Costs the weight of the soft constraint, as the best clustering known violates it. Without
+    the constraint, this clustering costs less by the weight; none costs less by more."""
     SOLVED = "solved"
     """The instance has been solved without it."""
 
@@ -75,19 +74,20 @@ FREE = {
 
 @dataclass(frozen=True, repr=False)
 class Price(Entry):
-    """Price of a constraint: the decrease of the optimum when it is left out.
+    """Price of a constraint: the decrease of the optimum without it.
 
     Attributes
     ----------
     statement : the constraint, with its weight if it is soft
-    lower, upper : the price lies between them, which is proven
-    difference : of the best clusterings found, with the constraint and without
+    lower, upper : proven lower and upper bound on the price
+    difference : difference of the costs of the best clusterings found with and without the
+        constraint
     objective_without, lower_bound_without : the cost of the best clustering found without the
-        constraint, and what is proven to be at most the optimum
-    proven : whether the price is exactly 0, or both optima are known to the gap asked for
-    proof : how it is known
-    seconds : that it took
-    violated : whether the best clustering known violates the constraint, a soft one
+        constraint, and a proven lower bound on the optimum
+    proven : whether the price is exactly 0, or both optima are proven within the gap
+    proof : proof of the price
+    seconds : duration of the proof
+    violated : whether the constraint is soft and the best clustering known violates it
     """
 
     statement: Statement
@@ -124,7 +124,7 @@ class Price(Entry):
 
     @property
     def remark(self) -> str:
-        """The constraint, with what is to be known of its price."""
+        """The constraint, with remarks on its price."""
         violated = " (violated)" if self.violated else ""
         return f"{self.statement.text}{violated}{'' if self.proven else ' (not solved to the end)'}"
 
@@ -136,28 +136,25 @@ class Price(Entry):
         return f"{self.statement}: costs {interval}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PriceReport(StudyReport):
     """Report on the prices of constraints.
 
     Attributes
     ----------
-    result : of the instance with all of its constraints, with what the other runs have found and
-        proven for it. If it has no clustering, nothing has a price; if it is infeasible,
-        `result.conflict` says why
-    prices : the dearest first: by what is proven, then by the difference found
-    unpriced : constraints that the time was not enough for, or whose run failed
+    instance : the instance
+    result : result of the instance with all constraints, improved by what the other runs found and
+        proved. Without a clustering, there are no prices; if it is infeasible, `result.conflict`
+        says why
+    prices : sorted by proven lower bound, then by the difference found, the largest first
+    unpriced : constraints without a price, as time ran out or their run failed
     interrupted : whether an interrupt ended the run
     seconds : of the whole run
     problems : a line for each constraint whose run failed
     """
 
-    result: Result
-    prices: tuple[Price, ...]
-    unpriced: tuple[Statement, ...]
-    interrupted: bool
-    seconds: float
-    problems: tuple[str, ...] = ()
+    prices: tuple[Price, ...] = ()
+    unpriced: tuple[Statement, ...] = ()
 
     title = "Prices of constraints"
     nothing = "constraints have no price"
@@ -170,13 +167,13 @@ class PriceReport(StudyReport):
 
     @property
     def is_complete(self) -> bool:
-        """True if every price is known to the gap asked for."""
+        """True if every price is proven within the gap."""
         return self.is_solved and not self.unpriced and all(price.proven for price in self.prices)
 
     def document(self, top: int = SHOWN) -> Document:
         """Return a summary, and the most expensive constraints.
 
-        top : number of prices in the table; those that are 0 for sure are not in it
+        top : maximum prices in the table, which has no prices that are certainly 0
         """
         if self.result.objective is None:
             return self.without_clustering()
@@ -194,7 +191,7 @@ class PriceReport(StudyReport):
                 "found": lambda price: f"{price.difference:.{DIGITS}g}",
             }
             parts += [Text(LEGEND, "list"), table_of(dear, cells, "Prices", top)]
-        return Document(self.title, parts)
+        return Document(self.title, parts, self.instance.name)
 
     def findings(self) -> list[tuple[str, str]]:
         facts = [("Priced", counted(len(self.prices), "constraint"))]
@@ -221,45 +218,44 @@ def constraint_prices(
     executor: Executor | None = None,
     **arguments: Unpack[SolveArguments],
 ) -> PriceReport:
-    """Compute by how much the optimum decreases when a constraint is left out, for each of some.
+    """Compute the price of each constraint: the decrease of the optimum without it.
 
-    With OPT the optimum, OPT_c the one without constraint c, LB <= OPT <= UB and
-    LB_c <= OPT_c <= UB_c, the price OPT - OPT_c lies between max(0, LB - UB_c) and UB - LB_c. A
-    wrong constraint is often a dear one.
+    Let OPT be the optimum and OPT_c the optimum without constraint c, with bounds LB <= OPT <= UB
+    and LB_c <= OPT_c <= UB_c. The price OPT - OPT_c lies between max(0, LB - UB_c) and UB - LB_c. A
+    wrong constraint often has a high price.
 
     Costs are sums of squares plus the weights of the soft constraints that are violated. The price
     of a soft constraint of weight w is at most w, as every clustering costs at most w less without
-    it; and it is w where an optimal clustering violates the constraint, as that one costs w less.
-    So those that the best clustering known violates have their price at once: from w - (UB - LB) to
-    w, as OPT_c is between LB - w and UB - w.
+    it. If the best clustering known violates the constraint, its price is between w - (UB - LB) and
+    w, as OPT_c is between LB - w and UB - w. No run is needed then.
 
-    The instance is solved, and then again without each constraint, beginning with the best
-    clustering known; except where it is proven sooner that the price is exactly 0, since each
-    clustering that keeps the other constraints and violates this one costs at least UB (its own
-    weight left out), or since there is none (`PriceProof`).
+    The instance is solved, and again without each constraint, starting from the best clustering
+    known. A short bound often proves sooner that the price is exactly 0: every clustering that
+    satisfies the other constraints and violates this one costs at least UB (without its own
+    weight), or no such clustering exists (`PriceProof`).
 
     Parameters
     ----------
     instance, k, arguments : as for `sdpbb.solve`
-    constraints : of `stated_constraints(instance)`; None for all of them
-    parameters : of each run. workers is the number of constraints that are priced at the same time;
-        time_limit is for all runs together
+    constraints : some of `stated_constraints(instance)`; None: all
+    parameters : parameters of each run. workers is the number of constraints that are priced at the
+        same time; time_limit is for all runs together
     time_limit_each : seconds for each constraint, > 0
     observer : receives the events of the run with all constraints
-    on_price : is called with each price as it comes, and with the number of those still to come
-    interrupt : set it to end the run; what is known until then is reported
-    executor : any `concurrent.futures.Executor`, each worker of which prices one constraint at a
-        time, once the instance is solved; otherwise as for `solve`
+    on_price : called with each price as it comes, and with the number of prices to come
+    interrupt : event that ends the run early, with a report on what is known
+    executor : any `concurrent.futures.Executor`. Once the instance is solved, each worker prices
+        one constraint at a time; otherwise as for `solve`
 
     Raises
     ------
     ParameterError
-        As `solve` does; and if time_limit_each is not above 0, or if a constraint is none of the
-        instance's.
+        As `solve` does; and if time_limit_each is not above 0, or if a constraint is not one of the
+        instance.
     TypeError, InstanceError, BackendFailure
         As `solve` does.
     Interrupted
-        As `solve` does, with the report on what is known until then.
+        As `solve` does, with the report on what is known.
     """
     instance, parameters = stated_run(instance, k, parameters, arguments, constraint_prices)
     stated = stated_constraints(instance)
@@ -277,21 +273,29 @@ def constraint_prices(
     def report() -> PriceReport:
         result = study.solve(instance, observer)
         if result.partition is None:
-            return PriceReport(result, (), (), study.stop.is_set(), study.seconds)
+            return PriceReport(instance=instance, result=result, **study.ended())
         return _Prices(instance, result, on_price).report(study, parameters, chosen)
 
     return study.conduct(interrupt, report)
 
 
-_Ends = tuple[float, float, bool]
+class _Known(NamedTuple):
+    """Proof of a price, its seconds, and the optimum without the constraint if it differs.
+
+    cost, bound : cost of a clustering without the constraint, and a lower bound; None: the same
+        optimum
+    is_optimal : whether they meet
+    """
+
+    proof: PriceProof
+    seconds: float
+    cost: float = math.inf
+    bound: float | None = None
+    is_optimal: bool = True
 
 
 class _Prices:
-    """Prices of constraints, as far as they are known.
-
-    A constraint is known by a proof, the seconds that it took, and the optimum without it, if it is
-    another one: the cost of a clustering, a lower bound, and whether these meet.
-    """
+    """Prices of constraints, as far as they are known."""
 
     def __init__(
         self, instance: Instance, result: Result, on_price: Callable[[Price, int], None]
@@ -302,7 +306,7 @@ class _Prices:
         self._instance, self._result, self._on_price = instance, result, on_price
         self._partition, self._upper = result.partition, result.objective
         self._lower = result.lower_bound
-        self._known: dict[Statement, tuple[PriceProof, float, _Ends | None]] = {}
+        self._known: dict[Statement, _Known] = {}
         self._left: list[Statement] = []
         self._problems: list[str] = []
 
@@ -311,12 +315,12 @@ class _Prices:
     ) -> PriceReport:
         """Find the prices of constraints; return what is known of all.
 
-        First the soft ones that are violated, then those of which a short look shows that they cost
+        First the violated soft ones, then the constraints that a short bound proves to cost
         nothing, then the others.
         """
         instance, contraction = self._instance, contract(self._instance)
         assert isinstance(contraction, Contraction)  # there is a clustering
-        # Where runs begin with subsets, the bound of all blocks takes too long for a look.
+        # If runs begin with subsets, a bound of all blocks takes too long here.
         n_steps = LOOK_STEPS if fits_one_matrix(contraction, parameters) else 0
         is_long = has_long_steps(contraction)
         self._left = list(statements)
@@ -325,7 +329,7 @@ class _Prices:
                 assert statement.weight is not None
                 cost = self._partition.cost(without(instance, statement))
                 bound = max(0.0, self._lower - statement.weight)
-                self._learn(statement, PriceProof.VIOLATED, 0.0, (cost, bound, True))
+                self._learn(statement, _Known(PriceProof.VIOLATED, 0.0, cost, bound))
         # Above upper by more than its own rounding.
         wanted = self._upper * (1.0 + PRECISION)
 
@@ -333,24 +337,24 @@ class _Prices:
             # A violated must-link is a cannot-link, and the other way round.
             opposite = "cannot_link" if one.argument.endswith("must_link") else "must_link"
             violated = {opposite: [one.rows[:2]]}
-            return partial(looked, without(instance, one), violated, wanted, seconds, n_steps)
+            return partial(bound_job, without(instance, one), violated, wanted, seconds, n_steps)
 
         def begin(one: Statement, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
-            limited, less = alone(parameters, seconds), without(instance, one)
-            return partial(solved, less, limited, stop, start=self._partition.labels)
+            limited, less = parameters.alone(time_limit=seconds), without(instance, one)
+            return partial(solve_job, less, limited, stop, start=self._partition.labels)
 
         bounds = dict.fromkeys(self._left, -math.inf)
         in_processes = n_steps > 0 and is_long
         for one, outcome in study.outcomes(
-            bounds, begin_look, needs_processes=in_processes, is_short=True
+            bounds, begin_look, needs_processes=in_processes, begins_here=True
         ):
             if outcome.value is not None:
-                bounds[one] = outcome.value[0]
+                bounds[one] = outcome.value.bound
             if bounds[one] >= wanted:
                 is_implied = bounds[one] == math.inf
                 proof = PriceProof.IMPLIED if is_implied else PriceProof.IDLE
-                self._learn(one, proof, outcome.seconds)
-        # Constraints whose violation may be cheap are the likeliest to be dear.
+                self._learn(one, _Known(proof, outcome.seconds))
+        # Constraints whose violation may be cheap are likely to have high prices.
         likely = sorted(self._left, key=bounds.__getitem__)
         for one, outcome in study.outcomes(likely, begin, needs_processes=is_long):
             self._take(one, outcome)
@@ -365,14 +369,20 @@ class _Prices:
             gap=relative_gap(lower, self._upper),
             soft=SoftViolations.of(self._partition, instance),
         )
-        ended = study.stop.is_set(), study.seconds, tuple(self._problems)
-        return PriceReport(best, tuple(prices), tuple(self._left), *ended)
+        return PriceReport(
+            instance=instance,
+            result=best,
+            prices=tuple(prices),
+            unpriced=tuple(self._left),
+            problems=tuple(self._problems),
+            **study.ended(),
+        )
 
     def _take(self, statement: Statement, outcome: Outcome) -> None:
         """Learn from the run without a constraint.
 
-        Its lower bound is one for the instance, too. Its clustering is one of the instance if it
-        satisfies the constraint all the same.
+        Its lower bound is also valid for the instance, and so is its clustering if it satisfies the
+        constraint.
         """
         result: Result | None = outcome.value
         if result is None:
@@ -388,30 +398,28 @@ class _Prices:
         cost = result.partition.cost(self._instance) if is_soft else result.objective
         if cost < self._upper and result.partition.is_feasible(self._instance):
             self._partition, self._upper = result.partition, cost
-        ends = result.objective, result.lower_bound, result.status is SolutionStatus.OPTIMAL
-        self._learn(statement, PriceProof.SOLVED, outcome.seconds, ends)
+        is_optimal = result.status is SolutionStatus.OPTIMAL
+        ends = result.objective, result.lower_bound, is_optimal
+        self._learn(statement, _Known(PriceProof.SOLVED, outcome.seconds, *ends))
 
     def _is_violated(self, statement: Statement) -> bool:
-        """Return whether the best clustering known violates a constraint, a soft one."""
+        """Return whether a constraint is soft and the best clustering known violates it."""
         first, *others = self._partition.labels[list(statement.rows)].tolist()
         return statement.weight is not None and (
             (first in others) == (statement.kind is StatementKind.SOFT_CANNOT_LINK)
         )
 
-    def _learn(
-        self, statement: Statement, proof: PriceProof, seconds: float, ends: _Ends | None = None
-    ) -> None:
-        self._known[statement] = proof, seconds, ends
+    def _learn(self, statement: Statement, known: _Known) -> None:
+        self._known[statement] = known
         self._left.remove(statement)
         self._on_price(self._price(statement), len(self._left))
 
     def _price(self, statement: Statement) -> Price:
-        proof, seconds, ends = self._known[statement]
-        upper, lower = self._upper, bound_below(self._lower, self._upper)
-        cost, bound, is_optimal = ends or (upper, lower, True)
-        cost, least, most = min(cost, upper), 0.0, 0.0
-        if ends is not None:
-            least, most = max(0.0, lower - cost), upper - bound
+        known, upper = self._known[statement], self._upper
+        lower, least, most = bound_below(self._lower, upper), 0.0, 0.0
+        cost = min(known.cost, upper)
+        if known.bound is not None:
+            least, most = max(0.0, lower - cost), upper - known.bound
         if statement.weight is not None:
             most = min(most, statement.weight)
         is_solved = self._result.status is SolutionStatus.OPTIMAL
@@ -421,9 +429,9 @@ class _Prices:
             upper=max(least, most),
             difference=upper - cost,
             objective_without=cost,
-            lower_bound_without=bound,
-            proven=ends is None or (is_solved and is_optimal),
-            proof=proof,
-            seconds=seconds,
+            lower_bound_without=lower if known.bound is None else known.bound,
+            proven=known.bound is None or (is_solved and known.is_optimal),
+            proof=known.proof,
+            seconds=known.seconds,
             violated=self._is_violated(statement),
         )

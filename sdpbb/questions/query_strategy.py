@@ -15,23 +15,22 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial import KDTree
 
 from heuristics.alternating import cluster_means
-from heuristics.first_clustering import first_clustering
-from heuristics.incumbents import IncumbentSearch, PreparedSearch
-from heuristics.method import RunClock
+from heuristics.incumbents import good_clustering
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import by_first_occurrence
+from sdpbb.runtime.time_left import at_most, no_limit
 
-# Share of a round covariance that is mixed in: measured in docs/benchmarks/queries.md.
+# Share of a round covariance in the mixture, measured in docs/benchmarks/queries.md.
 SHRINKAGE = 0.2
-# Neighbours by which density is measured, and how much of it counts at most, in medians.
+# Neighbours that measure density, and its maximum in medians.
 NEIGHBOURS, DENSEST = 10, 2.0
-# Of a batch, the share that asks whether clusters are apart (docs/benchmarks/queries.md).
+# Share of the chosen pairs that ask whether clusters are apart (docs/benchmarks/queries.md).
 EXPLORING = 0.2
 
 
 class NoClusteringToAskAbout(InstanceError):
-    """No clustering keeps the constraints, so that there is nothing to ask about."""
+    """No clustering satisfies the constraints, so there is nothing to ask about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +65,10 @@ class Standing:
 
     @cached_property
     def representatives(self) -> NDArray[np.intp]:
-        """The block that stands for each cluster in queries, (k,).
+        """The block that represents each cluster in queries, (k,).
 
-        It is the one of most points, among equals that with most cannot-links, then the one
-        nearest to the cluster's mean: what is known of it is used by every answer.
+        It has the most points, among equals the most cannot-links, then the least distance from the
+        mean of the cluster: every answer uses what is known of it.
         """
         n_apart = np.bincount(self.contraction.cannot_link.ravel(), minlength=len(self.labels))
         own = ((self.contraction.means - self.centres[self.labels]) ** 2).sum(axis=1)
@@ -80,20 +79,20 @@ class Standing:
     def memberships(self) -> NDArray[np.float64]:
         """Probabilities (m, k) of the clusters that each block may truly belong to.
 
-        They are the posteriors of normal distributions around the clusters' means, which share one
-        covariance: that of the blocks around their clusters' means, drawn towards a round one. So
-        distances are measured as the clusters are shaped, which answers change: the linear
-        discriminant of the present clusters. Clusters weigh as much as their points.
+        They are the posteriors of normal distributions around the means of the clusters (linear
+        discriminant analysis). All share the covariance of the blocks around their means, mixed
+        with a round one. Clusters weigh as much as their points.
 
-        Clusters whose representative a block is known to be apart from have probability 0; a block
-        that no cluster is left for belongs to its own. Those of representatives are 1 and 0.
+        A cluster has probability 0 if the block is known to be apart from its representative. A
+        block without any possible cluster belongs to its own. Probabilities of representatives are
+        1 and 0.
         """
         contraction, labels, k = self.contraction, self.labels, self.k
         deviations = contraction.means - self.centres[labels]
         total = contraction.weights.sum()
         scatter = (deviations * contraction.weights[:, None]).T @ deviations / total
         dimension = len(scatter)
-        # Of clusters without any extent: that of all blocks; of equal blocks: 1.
+        # Clusters without any extent have the variance of all blocks; equal blocks have 1.
         variance = (
             float(np.trace(scatter)) / dimension or float((contraction.means**2).mean()) or 1.0
         )
@@ -125,14 +124,14 @@ class Standing:
 def standing_of(
     instance: Instance, labels: NDArray[np.intp] | None, seed: int, time_limit: float
 ) -> Standing:
-    """Return the standing of an instance: with labels (n,) that keep its constraints, or found.
+    """Return the standing of an instance, with feasible labels (n,), or labels that are found.
 
     Raises
     ------
     NoClusteringToAskAbout
-        If no clustering keeps the constraints.
+        If no clustering satisfies the constraints.
     InstanceError
-        If there are constraints on clusters beyond limits on their sizes.
+        If the instance has constraints on clusters apart from limits on sizes.
     ParameterError
         If the time was too short to find any clustering.
     """
@@ -163,34 +162,23 @@ def _searched(
     instance: Instance, contraction: Contraction, seed: int, time_limit: float
 ) -> NDArray[np.intp]:
     """Return labels (m,) of the best clustering that the engine's first search finds."""
-    clock = RunClock(time_limit)
-    first = first_clustering(contraction, clock.time_left)
-    if isinstance(first, Infeasibility):
-        raise _nothing(instance, first)
-    if first is None:
+    time_left, rng = at_most(no_limit, time_limit), np.random.default_rng(seed)
+    found = good_clustering(contraction, time_left, rng)
+    if isinstance(found, Infeasibility):
+        raise _nothing(instance, found)
+    if found is None:
         raise ParameterError(
             f"time_limit = {time_limit:g}: too short to find a clustering; expected more seconds"
         )
-    # What is found first may violate limits: anything that keeps them is better.
-    best, least = first, contraction.cost(first) if contraction.keeps(first) else math.inf
-
-    def found(labels: NDArray[np.intp], source: str) -> None:
-        nonlocal best, least
-        if contraction.keeps(labels) and (cost := contraction.cost(labels)) < least:
-            best, least = labels, cost
-
-    search = PreparedSearch(IncumbentSearch(), contraction, first, clock.time_left)
-    search.search(np.random.default_rng(seed), None, lambda: clock.is_over, found)
-    return best
+    return found
 
 
-class Batch:
-    """Pairs of blocks that are asked about together.
+class IndependentPairs:
+    """Pairs of blocks to ask about, none of which the others can decide.
 
-    The answers to some can imply that to another if its blocks are connected by pairs that are
-    asked about and at most one known cannot-link: must-links all the way say "together", and with
-    one cannot-link on the way "apart". No such pair is added. What constraints imply already, as
-    far as propagation finds it, is not added either.
+    Answers can decide a pair if a path of chosen pairs, with at most one known cannot-link,
+    connects its blocks: must-links along the path mean "together", one cannot-link on it "apart".
+    Such a pair is not added, nor a pair that the constraints decide, as far as propagation finds.
     """
 
     def __init__(self, standing: Standing) -> None:
@@ -207,7 +195,7 @@ class Batch:
         return self._is_decided or len(self.pairs) == len(self._group) - 1
 
     def holds(self, block: int) -> bool:
-        """Return whether a pair of the batch holds the block."""
+        """Return whether a chosen pair holds the block."""
         return bool(np.count_nonzero(self._group == self._group[block]) > 1)
 
     def add(self, pair: ChosenPair) -> None:
@@ -226,7 +214,7 @@ class Batch:
 
 
 def information(memberships: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the entropy of each row, (m,), in bits per question that finding its cluster takes.
+    """Return the entropy of each row, (m,), in bits per question needed to find its cluster.
 
     Clusters are asked about in the order of their probability, until one is right.
 
@@ -241,9 +229,9 @@ def information(memberships: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def density(standing: Standing) -> NDArray[np.float64]:
-    """Return how near each block's neighbours are, (m,): 1 for the median block, more where denser.
+    """Return the density around each block, (m,): 1 for the median block.
 
-    An answer about a block in a crowd tells of its neighbours; one about an outlier of itself.
+    An answer about a block in a dense region also informs about its neighbours.
     """
     means = standing.contraction.means
     if len(means) == 1:
@@ -266,7 +254,7 @@ class QueryKind(Enum):
     POINT = "point"
     """Whether a point belongs to the cluster that it is most likely of."""
     REST = "rest"
-    """Whether two other points belong together, where nothing else is left to ask."""
+    """Whether two other points belong together, after all other queries."""
     CLASS = "class"
     """Of which class a point is."""
 
@@ -275,9 +263,9 @@ class ChosenPair(NamedTuple):
     """Pair of blocks to ask about.
 
     kind : what is asked
-    blocks : (i, j); of POINT and CLASS the block in question and the representative of the cluster
-        that it is most likely of
-    score : by which it was chosen among those of its kind
+    blocks : (i, j); for POINT and CLASS, the block in question and the representative of its
+        likeliest cluster
+    score : score by which it was chosen
     likely : probability that they belong together
     """
 
@@ -288,39 +276,38 @@ class ChosenPair(NamedTuple):
 
 
 def chosen_pairs(standing: Standing, q: int, rng: np.random.Generator) -> list[ChosenPair]:
-    """Return q pairs of blocks to ask about, or fewer if no more are left.
+    """Return at most q pairs of blocks to ask about.
 
-    A fifth of them are representatives of clusters that are not known to be apart, near ones first
-    (a single query is one of these with that probability): they make answers about points add up,
-    as a point that belongs to one does not belong to the others. The rest are the blocks with the
-    highest scores, each with the representative of the likeliest cluster that is not excluded.
-    Where these end, any pair comes whose answer is open.
+    A fifth are pairs of representatives that are not known to be apart, near clusters first. Then a
+    point that belongs to one cluster is known to be apart from the others. The rest are the blocks
+    with the highest scores, each with the representative of its likeliest possible cluster. After
+    these, any pair with an open answer follows.
 
     rng : decides between equals
     """
-    batch = Batch(standing)
-    if batch.is_full:
+    chosen = IndependentPairs(standing)
+    if chosen.is_full:
         return []
     exploring = math.floor(EXPLORING * q + rng.random())
     stages = (
         (_between_clusters(standing), exploring),
-        (_of_points(standing, batch, rng), q),
+        (_of_points(standing, chosen, rng), q),
         (_between_clusters(standing), q),
         (_of_the_rest(standing, rng), q),
     )
     for candidates, until in stages:
         for pair in candidates:
-            if len(batch.pairs) >= until or batch.is_full:
+            if len(chosen.pairs) >= until or chosen.is_full:
                 break
-            batch.add(pair)
-    return batch.pairs
+            chosen.add(pair)
+    return chosen.pairs
 
 
 def chosen_blocks(standing: Standing, q: int, rng: np.random.Generator) -> list[ChosenPair]:
-    """Return q blocks to ask the class of, or fewer if no more are left.
+    """Return at most q blocks to ask the class of.
 
-    The representatives of clusters of which no class is known come first, those of most weight
-    first. The rest are the blocks with the highest scores. No class of one follows from others.
+    First come the representatives of clusters without a known class, the heaviest clusters first.
+    The rest are the blocks with the highest scores.
 
     rng : decides between equals
     """
@@ -332,7 +319,7 @@ def chosen_blocks(standing: Standing, q: int, rng: np.random.Generator) -> list[
     unnamed = np.setdiff1d(np.arange(standing.k), standing.labels[is_known])
     unnamed = unnamed[np.argsort(-standing.masses[unnamed], kind="stable")]
     first, others = representatives[unnamed], _by_falling(scores, rng)
-    # Blocks whose cluster is certain have its class.
+    # A block whose cluster is certain has the class of that cluster.
     others = others[~is_known[others] & (scores[others] > 0.0) & ~np.isin(others, first)]
     chosen = np.concatenate([first, others])[:q].tolist()
     likeliest = standing.memberships.argmax(axis=1).tolist()
@@ -354,26 +341,28 @@ def _between_clusters(standing: Standing) -> Iterator[ChosenPair]:
     for pair in np.argsort(squares, kind="stable").tolist():
         a, b = int(first[pair]), int(second[pair])
         blocks = int(representatives[a]), int(representatives[b])
-        # As likely as it is that points of one are of the other.
+        # Mean probability that points of one cluster belong to the other.
         of_a, of_b = standing.labels == a, standing.labels == b
         memberships = standing.memberships
         likely = float((memberships[of_a, b].mean() + memberships[of_b, a].mean()) / 2.0)
         yield ChosenPair(QueryKind.CLUSTERS, blocks, _bits(likely), likely)
 
 
-def _of_points(standing: Standing, batch: Batch, rng: np.random.Generator) -> Iterator[ChosenPair]:
-    """Yield blocks with representatives, by falling score; none that the batch holds already."""
+def _of_points(
+    standing: Standing, chosen: IndependentPairs, rng: np.random.Generator
+) -> Iterator[ChosenPair]:
+    """Yield blocks with representatives, by falling score; skip blocks in chosen pairs."""
     for block in _by_falling(standing.scores, rng).tolist():
         if block in standing.representatives:
             continue
         for cluster in np.argsort(-standing.memberships[block], kind="stable").tolist():
-            if batch.holds(block) or standing.memberships[block, cluster] <= 0.0:
+            if chosen.holds(block) or standing.memberships[block, cluster] <= 0.0:
                 break
             yield _with_cluster(standing, QueryKind.POINT, block, cluster)
 
 
 def _of_the_rest(standing: Standing, rng: np.random.Generator) -> Iterator[ChosenPair]:
-    """Yield all pairs of blocks: the least certain blocks first, each with its likeliest mates."""
+    """Yield all pairs of blocks: the least certain first, each with its likeliest partners."""
     memberships = standing.memberships
     for block in _by_falling(-memberships.max(axis=1), rng).tolist():
         together = memberships @ memberships[block]
@@ -384,7 +373,7 @@ def _of_the_rest(standing: Standing, rng: np.random.Generator) -> Iterator[Chose
 
 
 def _by_falling(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return the order of falling values, equal ones in a random order."""
+    """Return the order of falling values; ties are random."""
     return np.lexsort((rng.permutation(len(values)), -values))
 
 

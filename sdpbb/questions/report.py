@@ -1,9 +1,10 @@
-"""Bases of reports on questions, of their rows, and their tables."""
+"""Base classes of the reports on questions, and of their rows; their tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sdpbb.runtime.document import Document, Table, Text, Tone, Verdict
 from sdpbb.runtime.results import Reported, Tabular, values_of
@@ -13,7 +14,10 @@ from sdpbb.search.result import Result, SolutionStatus
 SHOWN = 20
 """Rows of the table in `str`."""
 
-# Letters of a representation.
+if TYPE_CHECKING:
+    from sdpbb.problem import Instance
+
+# Maximum letters of `repr`.
 LONGEST = 120
 
 Item = TypeVar("Item")
@@ -27,8 +31,8 @@ def table_of(
 ) -> Table:
     """Return a table of items.
 
-    columns : by heading, a function that returns the cell of an item; None: an empty one
-    most : number of rows, beyond which the table states how many are left out
+    columns : functions that return the cell of an item, by heading; None: an empty cell
+    most : maximum rows; the table states how many more exist
     """
     rows = [[cell(item) or "" for cell in columns.values()] for item in items[:most]]
     return Table([*columns], rows, caption, len(items) - len(rows))
@@ -47,14 +51,14 @@ def bound_text(value: float | None, digits: int) -> str:
 class Entry:
     """Base of the rows of a report.
 
-    fields : names and paths of the columns (`values_of`), of which CSV, JSON and frames are made;
-        (): all fields of the dataclass
+    fields : names and paths of the columns of CSV, JSON and data frames (`values_of`); (): all
+        fields of the dataclass
     """
 
     fields: ClassVar[tuple[str, ...]]
 
     def to_row(self) -> dict[str, Any]:
-        """Return a row of a table, as plain values; rows of points are named as the user does."""
+        """Return a row of a table, as plain values; points have their names in the data."""
         return values_of(self, *self.fields)
 
     def __repr__(self) -> str:
@@ -70,22 +74,27 @@ class Report(Reported):
         return f"<{type(self).__name__}: {next(verdicts).tone.words}>"
 
 
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StudyReport(Report, Tabular):
     """Base of reports on a solved instance, with a table of what its jobs have found.
 
-    title : of the document
+    title : title of the document
     nothing : what cannot be said without a clustering, as the end of a sentence
-    result : of the instance
-    interrupted, seconds : whether an interrupt ended the run; of the whole run
+
+    Attributes
+    ----------
+    instance, result : the instance, and the result of its own run
+    interrupted, seconds : whether an interrupt ended the run, and its duration
     problems : a line for each job that failed
     """
 
     title: ClassVar[str]
     nothing: ClassVar[str]
+    instance: Instance
     result: Result
     interrupted: bool
     seconds: float
-    problems: tuple[str, ...]
+    problems: tuple[str, ...] = ()
 
     @property
     def is_solved(self) -> bool:
@@ -93,15 +102,15 @@ class StudyReport(Report, Tabular):
         return self.result.status is SolutionStatus.OPTIMAL
 
     def document(self, top: int = SHOWN) -> Document:
-        """Return the document; without a clustering, why there is none.
+        """Return the document; without a clustering, it says why.
 
         top : rows of the table
         """
         raise NotImplementedError
 
-    def without_clustering(self, name: str = "") -> Document:
-        """Return the document of a result without a clustering, of an instance of this name."""
-        result = self.result
+    def without_clustering(self) -> Document:
+        """Return the document of a result without a clustering."""
+        result, name = self.result, self.instance.name
         if result.conflict is not None:
             text = f"No clustering satisfies the constraints, so {self.nothing}."
             verdict = Verdict("Status", Tone("Proven infeasible", "bad"), text)

@@ -1,8 +1,9 @@
 """Studies: many jobs of one question, each in isolation, within the limits of all.
 
-A job is an instance of a batch, a number of clusters of a sweep, or a constraint to price. Its
-question supplies the call that does it, made when a worker is free, so that it can begin from what
-is known by then. Outcomes come as jobs end. Workers, limits, interrupts and failures are here.
+A job is an instance of a batch, a number of clusters of a sweep, a constraint to price, or a point.
+Its question makes the call of the job once a worker is free, so that the job starts from all that
+is known by then. Outcomes come as jobs end. The study handles workers, limits, interrupts and
+failures.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -44,22 +45,22 @@ from sdpbb.runtime.time_left import TimeLeft
 from sdpbb.search.events import Compiling, Event, Observer, Progress, ignore
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
     from sdpbb.problem import Instance
     from sdpbb.search.result import Result
 
-# Seconds that a worker has beyond the time limit of its job, or after an interrupt, until it is
-# killed.
+# A worker is killed this number of seconds after the time limit of its job, or after an interrupt.
 GRACE = 20.0
-# Seconds until jobs are given to other processes, which take as long to start.
-ALONE = 2.0
-# Seconds between two looks at the interrupt.
+# Seconds until other processes get jobs; they take as long to start.
+SECONDS_HERE = 2.0
+# Seconds between two checks of the interrupt.
 PAUSE = 0.1
 
 
 class Failure(StrEnum):
-    """Reason why a job has no value."""
+    """Reason why a job failed."""
 
     BAD_INPUT = "bad_input"
     """Its own files or parameters are wrong."""
@@ -75,9 +76,9 @@ class Failure(StrEnum):
 class Outcome:
     """Outcome of a job.
 
-    value : None where it failed
-    failure, message : the reason, and a line on what went wrong; "" for nothing. A value can have a
-        message, too: its certificate could not be written
+    value : value; None: the job failed
+    failure, message : the reason, and a line on what went wrong, or "". A value can also have a
+        message: its certificate could not be written
     attempts : number of workers that have started with the job
     seconds : of the job, in the last of its workers
     """
@@ -89,22 +90,21 @@ class Outcome:
     seconds: float = 0.0
 
 
-Job = TypeVar("Job")
+J = TypeVar("J")
 Answer = TypeVar("Answer")
-Begin = Callable[[Job, float, threading.Event | None], partial[Outcome]]
+Begin = Callable[[J, float, threading.Event | None], partial[Outcome]]
 """Function that returns the call of a job, which returns its outcome.
 
-Its arguments are the job, the seconds for it, and the event that interrupts it: None in worker
-processes, which have their own (`worker.interrupt`).
+Its arguments are the job, its seconds, and the event that interrupts it. That is None in worker
+processes, which have `worker.interrupt`.
 """
 
 
-class Study(Generic[Job]):
+class Study(Generic[J]):
     """Workers, limits and interrupts of the jobs of one question.
 
     Attributes
     ----------
-    given : the workers beyond this machine, if there are some
     stop : set by an interrupt
     """
 
@@ -113,25 +113,25 @@ class Study(Generic[Job]):
         parameters: SolverParameters,
         executor: Executor | None = None,
         *,
-        time_limit_each: float | Callable[[Job], float] = math.inf,
+        time_limit_each: float | Callable[[J], float] = math.inf,
         reads_files: bool = False,
         observer: Callable[[Compiling], None] = lambda event: None,
     ) -> None:
         """
         Parameters
         ----------
-        parameters : the workers, and the time limit of all jobs together
-        executor : as for `sdpbb.solve`; each of its workers does one job at a time
+        parameters : number of workers, and the time limit of the whole study
+        executor : as for `sdpbb.solve`; each worker does one job at a time
         time_limit_each : seconds for each job, or a function of the job
-        reads_files : whether each job has files and parameters of its own. Then what is wrong with
-            them, or an error in this package, costs this job alone; otherwise both are raised
-        observer : hears that kernels are compiled, before other processes start
+        reads_files : whether each job reads its own files. Wrong files, or an error in this
+            package, then fail this job only; otherwise they are raised
+        observer : receives the event that kernels are compiled, before other processes start
 
         Raises
         ------
         ParameterError
-            If the executor is none, or parameters ask for other workers; if time_limit_each is not
-            above 0.
+            If the executor is not one, or the parameters also ask for workers; if time_limit_each
+            is not above 0.
         """
         # It needs SciPy, which help texts do not wait for.
         from sdpbb.run.arguments import check_executor
@@ -139,14 +139,14 @@ class Study(Generic[Job]):
         check_executor(executor, parameters)
         if not callable(time_limit_each) and not time_limit_each > 0:
             raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
-        self.given: GivenExecutor | None = None
+        self._given: GivenExecutor | None = None
         self.stop = threading.Event()
         self._parameters, self._executor = parameters, executor
         self._each = time_limit_each
         self._observer = observer
         self._reads_files = reads_files
         self._workers: Scheduler | None = None
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, J] = {}
         self._started = time.monotonic()
 
     @property
@@ -154,11 +154,15 @@ class Study(Generic[Job]):
         """Seconds since the beginning of the study."""
         return time.monotonic() - self._started
 
-    def conduct(self, interrupt: threading.Event | None, work: Callable[[], Answer]) -> Answer:
-        """Return what `work` returns, which asks for outcomes; the workers end with it.
+    def ended(self) -> dict[str, Any]:
+        """Return the fields of a report: whether an interrupt ended the study, and its duration."""
+        return {"interrupted": self.stop.is_set(), "seconds": self.seconds}
 
-        interrupt : ends the jobs early if it is set; None: the first Ctrl-C ends them, and the
-            answer is raised in the end (`runtime.interruption.interruptible`)
+    def conduct(self, interrupt: threading.Event | None, work: Callable[[], Answer]) -> Answer:
+        """Return what `work` returns; the workers end with it. `work` calls `solve` and `outcomes`.
+
+        interrupt : event that ends the jobs early. None: the first Ctrl-C ends them, and the answer
+            is raised as an exception (`runtime.interruption.interruptible`)
         """
 
         def begun(stop: threading.Event) -> Answer:
@@ -166,7 +170,7 @@ class Study(Generic[Job]):
             self.stop, self._started = stop, time.monotonic()
             with ExitStack() as self._block:
                 beyond = workers_beyond(self._executor, asked.dask, asked.mpi, prepare)
-                self.given = self._block.enter_context(beyond)
+                self._given = self._block.enter_context(beyond)
                 return work()
 
         return interruptible(interrupt, begun)
@@ -174,48 +178,48 @@ class Study(Generic[Job]):
     def solve(
         self, instance: Instance, observer: Observer, start: ArrayLike | None = None
     ) -> Result:
-        """Return the result of the instance that jobs begin with, solved by all workers."""
+        """Solve the instance that the jobs start from, with all workers."""
         from sdpbb.run.solver import solve
 
-        given = None if self.given is None else self.given.executor
-        own = replace(self._parameters, dask=None, mpi=False)
+        given = None if self._given is None else self._given.executor
+        own = self._parameters.alone(self._parameters.workers)
         return solve(instance, own, observer, self.stop, start=start, executor=given)
 
     def outcomes(
         self,
-        jobs: Iterable[Job],
-        begin: Begin[Job],
+        jobs: Iterable[J],
+        begin: Begin[J],
         *,
         needs_processes: bool = False,
-        is_short: bool = False,
-    ) -> Iterator[tuple[Job, Outcome]]:
+        begins_here: bool = False,
+    ) -> Iterator[tuple[J, Outcome]]:
         """Do jobs in their order, until a limit or an interrupt; yield each with its outcome.
 
-        needs_processes : whether a single worker is a process, too, which can be ended in the
-            middle of a long step
-        is_short : whether jobs begin in this process, as others take seconds to start
+        needs_processes : whether even a single worker is another process, as that can be ended in
+            the middle of a long step
+        begins_here : whether this process does the jobs of the first seconds, until others start
         """
         waiting = deque(jobs)
         with Scheduler(SerialExecutor()) as here:
-            if is_short and not needs_processes:
-                yield from self._done(waiting, begin, here, self.stop, self.seconds + ALONE)
+            if begins_here and not needs_processes:
+                yield from self._done(waiting, begin, here, self.stop, self.seconds + SECONDS_HERE)
             is_single = min(self._parameters.workers, len(waiting)) <= 1
-            if not waiting or (is_single and self.given is None and not needs_processes):
+            if not waiting or (is_single and self._given is None and not needs_processes):
                 yield from self._done(waiting, begin, here, self.stop)
                 return
         if self._workers is None:
-            self._workers = self._block.enter_context(Scheduler(self.given or self._processes()))
+            self._workers = self._block.enter_context(Scheduler(self._given or self._processes()))
         yield from self._done(waiting, begin, self._workers)
 
     def _done(
         self,
-        waiting: deque[Job],
-        begin: Begin[Job],
+        waiting: deque[J],
+        begin: Begin[J],
         scheduler: Scheduler,
         stop: threading.Event | None = None,
         end: float = math.inf,
-    ) -> Iterator[tuple[Job, Outcome]]:
-        """Do jobs that wait, until none may begin; none does after the second `end` of the study.
+    ) -> Iterator[tuple[J, Outcome]]:
+        """Run waiting jobs. No job starts later than `end` seconds after the study began.
 
         stop : interrupts jobs in this process; None in others
         """
@@ -240,7 +244,7 @@ class Study(Generic[Job]):
                 scheduler.interrupt()
 
     def _processes(self) -> LocalProcesses:
-        """Return other processes, which find in the cache what this one compiles first."""
+        """Return worker processes; they find in the cache what this process compiles first."""
         from sdpbb.runtime.jit import clock_stopped_by_compiler
 
         with clock_stopped_by_compiler(lambda: self._observer(Compiling())):
@@ -261,16 +265,16 @@ class Study(Generic[Job]):
 
 
 def prepare() -> None:
-    """Import the engine, and make all kernels ready."""
+    """Import the engine, and compile all kernels."""
     from sdpbb.run.kernels import compile_all
 
     compile_all()
 
 
 def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:
-    """Return the outcome of a job; what failed is one, too.
+    """Return the outcome of a job; a failure is an outcome, too.
 
-    catches_all : whether wrong input and errors in this package are failures as well
+    catches_all : whether wrong input and errors in this package are also failures
     """
     started = time.monotonic()
     try:
@@ -287,16 +291,11 @@ def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:
         return _failed(Failure.FAILED, f"internal error: {type(error).__name__}: {error}")
 
 
-def alone(parameters: SolverParameters, seconds: float) -> SolverParameters:
-    """Return the parameters of a job that has one process for this number of seconds."""
-    return replace(parameters, workers=1, dask=None, mpi=False, time_limit=seconds)
-
-
 def _failed(failure: Failure, message: str) -> Outcome:
     return Outcome(failure=failure, message=" ".join(message.split()))
 
 
-def solved(
+def solve_job(
     instance: Instance,
     parameters: SolverParameters,
     stop: threading.Event | None = None,
@@ -306,7 +305,7 @@ def solved(
     checkpoint: str | None = None,
     certificate: str | None = None,
 ) -> Outcome:
-    """Solve the instance of a job, or resume its run if the checkpoint is there.
+    """Solve the instance of a job, or resume its run if the checkpoint exists.
 
     Seconds of an earlier run are added to the time limit. The message of the outcome says why its
     certificate could not be written.
@@ -340,7 +339,7 @@ def solved(
 
 
 def fits_one_matrix(contraction: Contraction, parameters: SolverParameters) -> bool:
-    """Return whether each worker can bound all blocks at once, and soon: runs need no subsets."""
+    """Return whether each worker can bound all blocks at once, without subsets."""
     n_blocks, has_limits = contraction.n_blocks, contraction.has_limits
     needed = parameters.workers * bounding_method("sdp").mebibytes(contraction)
     is_large = parameters.decomposition.is_large(n_blocks, has_limits)
@@ -348,11 +347,20 @@ def fits_one_matrix(contraction: Contraction, parameters: SolverParameters) -> b
 
 
 def has_long_steps(contraction: Contraction) -> bool:
-    """Return whether a step of the bound takes so long that it belongs in another process."""
+    """Return whether a step of the bound is too long for this process."""
     return contraction.n_blocks > bounding_method("sdp").most_blocks_here
 
 
-def look(
+def advanced(run: Any, until: float, above: float, time_left: TimeLeft, n_steps: int) -> float:
+    """Advance a bound by n_steps evaluations, or fewer if it comes to `until`; return its value."""
+    for _ in range(n_steps):
+        progress = run.advance(above, time_left)
+        if progress.bound.value >= until or progress.stalled or time_left() <= 0:
+            break
+    return float(progress.bound.value)
+
+
+def quick_bound(
     contraction: Contraction | Infeasibility,
     above: float,
     time_left: TimeLeft,
@@ -361,7 +369,7 @@ def look(
 ) -> float:
     """Return a lower bound that n_steps evaluations prove, or fewer if they come to `above`.
 
-    It is inf if there is no clustering, and -inf if there are too few blocks for the bound.
+    It is inf if no clustering exists, and -inf if there are too few blocks for the bound.
 
     n_steps : 0: only contradictions are detected
     warm_start : dual values of a similar contraction, or None
@@ -372,14 +380,21 @@ def look(
         return -math.inf
     with threadpool_limits(1):
         run = bounding_method("sdp").start(contraction, warm_start)
-        for _ in range(n_steps):
-            progress = run.advance(above, time_left)
-            if progress.bound.value >= above or progress.stalled or time_left() <= 0:
-                break
-    return progress.bound.value
+        return advanced(run, above, above, time_left, n_steps)
 
 
-def looked(
+class Decision(NamedTuple):
+    """Bound and clustering that a job has found.
+
+    bound : lower bound on the least cost; inf if no clustering exists
+    labels : labels (n,) of the best clustering found, or None
+    """
+
+    bound: float
+    labels: NDArray[np.intp] | None = None
+
+
+def bound_job(
     instance: Instance,
     pairs: dict[str, Any],
     above: float,
@@ -387,18 +402,18 @@ def looked(
     n_steps: int,
     warm_start: Any = None,
 ) -> Outcome:
-    """Return, as the value of an outcome, the bound of a look with further pairs, and None.
+    """Bound an instance with further pairs (`quick_bound`); the value is a `Decision`.
 
     pairs : lists of pairs by name, `must_link` or `cannot_link`
     """
     end = time.monotonic() + seconds
     changed = contract(instance, **pairs)
-    bound = look(changed, above, lambda: end - time.monotonic(), n_steps, warm_start)
-    return Outcome((bound, None))
+    bound = quick_bound(changed, above, lambda: end - time.monotonic(), n_steps, warm_start)
+    return Outcome(Decision(bound))
 
 
-class _Decided(threading.Event):
-    """Event that is set, too, while another one is."""
+class EitherEvent(threading.Event):
+    """Event that also counts as set while another one is."""
 
     def __init__(self, other: threading.Event) -> None:
         super().__init__()
@@ -408,35 +423,34 @@ class _Decided(threading.Event):
         return super().is_set() or self._other.is_set()
 
 
-def decided(
+def decide_job(
     instance: Instance, parameters: SolverParameters, limit: float, stop: threading.Event | None
 ) -> Outcome:
     """Solve an instance until it is known whether a clustering costs at most `limit`.
 
-    The value is the bound, inf if there is no clustering, and the labels (n,) of the best
-    clustering found, if there is one.
+    The value is a `Decision`.
     """
-    known = _Decided(worker.interrupt if stop is None else stop)
+    known = EitherEvent(worker.interrupt if stop is None else stop)
 
     def observe(event: Event) -> None:
         if isinstance(event, Progress) and (event.lower > limit or event.upper <= limit):
             known.set()
 
-    outcome = solved(instance, parameters, known, observe)
+    outcome = solve_job(instance, parameters, known, observe)
     result: Result | None = outcome.value
     if result is None:
         return outcome
     if result.infeasibility is not None:
-        return replace(outcome, value=(math.inf, None))
+        return replace(outcome, value=Decision(math.inf))
     labels = None if result.partition is None else result.partition.labels
-    return replace(outcome, value=(result.lower_bound or 0.0, labels))
+    return replace(outcome, value=Decision(result.lower_bound or 0.0, labels))
 
 
 def make_folder(path: FilePath, pattern: str, resume: bool) -> str:
-    """Make a folder for the results of a study, if it is not there, and return its path.
+    """Make a folder for the results of a study, unless it exists, and return its path.
 
-    pattern : of the names of files with results
-    resume : whether there may be some
+    pattern : pattern of the names of result files
+    resume : whether the folder may hold results
 
     Raises
     ------

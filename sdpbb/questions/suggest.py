@@ -36,27 +36,27 @@ from sdpbb.runtime.version import installed_version
 Ask = Literal["pairs", "classes"]
 """What is asked: whether two points belong together, or of which class a point is."""
 
-# What the file has instead of an answer.
+# Mark for an answer in the file.
 UNANSWERED = "??"
-# Clusters that a reason names beside the likeliest are as likely as this at least.
+# Minimum probability of a cluster that a reason names.
 WORTH_NAMING = 0.05
 
 
 @dataclass(frozen=True, repr=False)
 class Query(Entry):
-    """Question whether two points belong together, or of which class a point is.
+    """Question: whether two points belong together, or which class a point has.
 
     Attributes
     ----------
-    rows : numbers (i, j) of the points; for a class i is in question, and j stands for the cluster
-        that it is most likely of
-    names : what the user calls them
-    clusters : in which they are now, numbered as in the labels of the report
+    rows : numbers (i, j) of the points; for a class, the question is about i, and j represents its
+        likeliest cluster
+    names : their names in the data
+    clusters : their present clusters, numbered as in the labels of the report
     kind : what is asked
-    score : by which it was chosen among those of its kind, larger for what tells more; of a point,
-        bits per question times density, else bits
-    likely_together : probability of the answer "together", as it is believed now
-    reason : why it is asked, in words
+    score : score by which it was chosen; for a point, bits per question times density, otherwise
+        bits
+    likely_together : estimated probability of the answer "together"
+    reason : why it is asked
     """
 
     rows: tuple[int, int]
@@ -92,12 +92,12 @@ class QueryReport(Report, Tabular):
     Attributes
     ----------
     instance : points, k and the constraints known so far
-    queries : to ask now, in the order in which they were chosen: none of them is implied by the
-        constraints, as far as propagation finds, or by answers to the others
-    n_asked_for : the number of queries that was asked for
-    labels : (n,) the clustering that they are about
-    cost : of this clustering
-    seed : of the random choices
+    queries : queries in the order of choice. None is implied by the constraints, as far as
+        propagation finds, or by answers to the others
+    n_asked_for : requested number of queries
+    labels : labels (n,) of the clustering that they are about
+    cost : cost of this clustering
+    seed : seed of the random choices
     ask : "pairs" or "classes"
     """
 
@@ -111,19 +111,19 @@ class QueryReport(Report, Tabular):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of row numbers to ask about; none where classes are asked for."""
+        """The pairs of row numbers to ask about; empty if classes are asked."""
         return [query.rows for query in self.queries if query.kind is not QueryKind.CLASS]
 
     @property
     def rows(self) -> list[int]:
-        """The numbers of the rows whose classes are asked for."""
+        """The numbers of the rows whose classes are asked."""
         return [query.rows[0] for query in self.queries if query.kind is QueryKind.CLASS]
 
     @property
     def note(self) -> str:
         """The constraint that the clustering violates, and the reason for fewer queries than asked.
 
-        "" if it keeps the constraints, and there are as many queries.
+        "" if neither applies.
         """
         notes, n_found = [], len(self.queries)
         if wrong := objection(self.instance, Partition(self.labels)):
@@ -148,10 +148,10 @@ class QueryReport(Report, Tabular):
     def form(self) -> str:
         """Return a file of constraints to fill in: a line for each query, with its reason.
 
-        In the place of each `??` belongs ML or CL; lines without an answer are to be deleted.
+        Replace each `??` by ML or CL, and delete lines without an answer.
 
-        Of classes it is a CSV file with a row for each query, behind the known ones; the answer
-        belongs in the field `class`, and rows without an answer are of an unknown class.
+        For classes it is a CSV file with the known rows, then a row for each query. Answers belong
+        in the field `class`; empty means unknown.
         """
         if self.ask == "classes":
             origin, rows = self.instance.origin, []
@@ -210,49 +210,49 @@ def suggest_queries(
     time_limit: float = math.inf,
     **arguments: Unpack[InstanceArguments],
 ) -> QueryReport:
-    """Suggest pairs of points, or points, whose answers are worth most for a clustering.
+    """Suggest the pairs of points, or points, whose answers help a clustering most.
 
-    Each of the k clusters has a representative: its largest group of must-linked points. A point
-    is asked about with the representative of the cluster that it most likely belongs to; points
-    come by the information that an answer is expected to give, weighted by the density of points
-    around. A few queries ask whether two representatives are apart. Answers become must-links and
-    cannot-links of the next instance. docs/benchmarks/queries.md has what this is worth.
+    Each of the k clusters has a representative: its largest group of must-linked points. A query
+    pairs a point with the representative of its likeliest cluster. Points are chosen by the
+    expected information of the answer, weighted by the density of points around. A few queries ask
+    whether two representatives are apart. Answers become must-links and cannot-links of the next
+    instance. docs/benchmarks/queries.md measures the benefit.
 
-    Of classes instead, a point is asked for by the same measure of information, after one point of
-    each cluster of which no class is known. Answers are known classes of the next instance.
+    Queries for classes start with one point of each cluster without a known class. Further points
+    are chosen by the same information. Answers are known classes of the next instance.
 
-    No query is implied by the constraints, as far as propagation finds, or can come to be implied
-    by answers to the others, so that they can be answered in any order.
+    No query is implied by the constraints, as far as propagation finds, or by any answers to the
+    others: the order of answers is free.
 
     Parameters
     ----------
-    instance : points, k and the constraints known so far as an `Instance`; with weights, limits on
-        sizes and soft pairs, if any. Or points alone, an array (n, d) or a data frame, with the
-        others as further arguments
+    instance : points, k and the constraints known so far as an `Instance`, which may have weights,
+        limits on sizes, and soft pairs; or points alone, an array (n, d) or a data frame, with
+        constraints as further arguments
     q : number of queries, >= 1
     k : number of clusters, of points
     ask : "pairs": whether two points belong together; "classes": of which class a point is
-    clustering : labels (n,) of the clustering that queries are about, such as a proven one; None
-        for the best that the engine's first search finds
-    seed : of the random choices, >= 0: the same for the same arguments, unless the time limit
-        cuts in
-    time_limit : seconds, > 0, for the search
-    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+    clustering : labels (n,) of the clustering that queries are about, such as a proven one. None:
+        the best that the engine's first search finds
+    seed : seed of the random choices, >= 0. The same arguments give the same queries, unless the
+        time limit ends the search
+    time_limit : seconds for the search, > 0
+    arguments : constraints and options for points, as for `sdpbb.solve`
 
     Returns
     -------
-    QueryReport; with fewer queries than q, and a note, where no more are left.
+    QueryReport. If fewer than q queries exist, it has a note.
 
     Raises
     ------
     TypeError
-        If there is no argument of a name.
+        If an argument does not exist.
     InstanceError
-        If the instance is none, no clustering keeps its constraints (`NoClusteringToAskAbout`), or
-        it has constraints on clusters beyond their sizes.
+        If the instance is invalid, no clustering satisfies its constraints
+        (`NoClusteringToAskAbout`), or it has constraints on clusters apart from sizes.
     ParameterError
-        If an argument is out of its domain, the clustering does not keep the constraints,
-        or the time is too short.
+        If an argument is out of its domain, the clustering violates the constraints, or the time is
+        too short.
     """
     instance = instance_of(instance, k, arguments, suggest_queries)
     for name, value, least in (("q", q, 1), ("seed", seed, 0)):
@@ -268,7 +268,7 @@ def suggest_queries(
         if clustering is not None:
             given = checked_clustering(clustering, instance, "clustering").labels
         standing = standing_of(instance, given, seed, time_limit)
-        # Other choices between equals with each answer.
+        # Ties are broken differently after each answer.
         n_known = len(instance.must_link) + len(instance.cannot_link)
         rng = np.random.default_rng([seed, n_known])
         choose = chosen_pairs if ask == "pairs" else chosen_blocks

@@ -1,4 +1,4 @@
-"""`sweep`: the instance solved and proven for each number of clusters."""
+"""`sweep`: an instance solved and proven for several numbers of clusters."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Origin, Partition
 from sdpbb.problem.checks import OF_ONE_K
 from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
-from sdpbb.questions.study import Outcome, Study, make_folder, solved
+from sdpbb.questions.study import Outcome, Study, make_folder, solve_job
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import LIMITS, WORKERS, SolverParameters
 from sdpbb.runtime.archive import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.declaration import as_integer
@@ -35,8 +35,6 @@ from sdpbb.search.result import Result, SolutionStatus, bound_below, relative_ga
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Parameters that do not decide what a result means.
-MAY_CHANGE = ("time_limit", "node_limit", "memory_limit", "workers", "dask", "mpi")
 # Significant digits of costs; letters of the sizes of clusters in a row of the table.
 DIGITS, LONGEST_SIZES = 8, 40
 NOTE = (
@@ -55,20 +53,20 @@ LEGEND = (
 
 @dataclass(frozen=True, repr=False)
 class SweepEntry(Entry):
-    """Outcome of one number of clusters: its clustering and what is proven of it.
+    """Outcome of one number of clusters: its clustering and proven bounds.
 
     Attributes
     ----------
     k : number of clusters
-    result : of its run; None where it failed
-    lower_bound : proven to be at most the optimum: that of the run, or of a larger k where that is
-        nearer; None for an infeasible k, or without a result
-    silhouette : mean over the points, between -1 and 1; None where it is not defined
-    agreement : adjusted Rand index with the clustering of the k before it in the sweep; None
-        without one
-    decrease : by how much the cost is less than at the k before it, and the least and the most that
-        the least costs of both are proven to differ by; None without one
-    message : what went wrong, or is to be known; "" for nothing
+    result : result of its run; None: the run failed
+    lower_bound : proven lower bound on the optimum, of the run or of a larger k; None for an
+        infeasible k, or without a result
+    silhouette : mean over the points, between -1 and 1; None if undefined
+    agreement : adjusted Rand index with the clustering of the previous k in the sweep; None without
+        one
+    decrease : decrease of the cost from the previous k, and a proven lower and upper bound on the
+        decrease of the optimum; None without a previous k
+    message : error or remark, or ""
     """
 
     k: int
@@ -105,7 +103,7 @@ class SweepEntry(Entry):
 
     @property
     def is_settled(self) -> bool:
-        """True if k is proven: optimal within the gap asked for, or infeasible."""
+        """True if k is proven: optimal within the gap, or infeasible."""
         return self.result is not None and (
             self.result.status in (SolutionStatus.OPTIMAL, SolutionStatus.INFEASIBLE)
             or (self.gap is not None and self.gap <= self.result.gap_asked)
@@ -120,8 +118,7 @@ class SweepEntry(Entry):
     def labels(self) -> Any:
         """Labels (n,) of the best clustering found, None without one.
 
-        They are an array, or of a pandas data frame a Series with its index, as those of a
-        `Result`.
+        They are an array; for a pandas data frame, a Series with its index, as in `Result`.
         """
         return None if self.result is None else self.result.labels
 
@@ -162,24 +159,29 @@ class SweepReport(Report, Tabular):
 
     Attributes
     ----------
-    entries : what is known of each k
-    left : the k that nothing was done for
+    entries : outcome of each k
+    left : the k that were not run
     interrupted : whether an interrupt ended the sweep
     seconds : of the whole sweep
-    origin : what the rows are called
+    instance : points and constraints; its own k makes no difference
     """
 
     entries: tuple[SweepEntry, ...]
     left: tuple[int, ...]
     interrupted: bool
     seconds: float
-    origin: Origin
+    instance: Instance
 
     columns, items = keys_of(SweepEntry.fields), "entries"
 
     @property
+    def origin(self) -> Origin:
+        """Names of the rows and columns of the data."""
+        return self.instance.origin
+
+    @property
     def is_complete(self) -> bool:
-        """True if every k is proven: optimal within the gap asked for, or infeasible."""
+        """True if every k is proven: optimal within the gap, or infeasible."""
         return not self.left and all(entry.is_settled for entry in self.entries)
 
     @property
@@ -193,7 +195,7 @@ class SweepReport(Report, Tabular):
         Raises
         ------
         KeyError
-            If there is none.
+            If k was not run.
         """
         for entry in self.entries:
             if entry.k == k:
@@ -203,11 +205,11 @@ class SweepReport(Report, Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON: the rows, with the labels of each k."""
         rows = [entry.to_row() | values_of(entry, "partition.labels") for entry in self.entries]
-        others = values_of(self, "left", "interrupted", "seconds", "origin.row_names")
+        others = values_of(self, "left", "interrupted", "seconds", "instance.origin.row_names")
         return {"sweep": rows} | others
 
     def document(self) -> Document:
-        """Return a row for each k with what is proven, and what the figures say."""
+        """Return a document with a row for each k, and notes on the figures."""
         n_proven = sum(entry.is_settled for entry in self.entries)
         number = f"{n_proven} of {len(self.entries) + len(self.left)} k"
         tone = Tone(f"{number} are proven", "fair")
@@ -224,7 +226,7 @@ class SweepReport(Report, Tabular):
         if self.left:
             why = "the sweep was interrupted" if self.interrupted else "the time was over"
             parts.append(Text(f"Not run, as {why}: k = {', '.join(map(str, self.left))}"))
-        return Document("Numbers of clusters", parts)
+        return Document("Numbers of clusters", parts, self.instance.name)
 
     def _picture(self) -> Axes:
         from sdpbb.plots import plot_sweep
@@ -249,44 +251,44 @@ def sweep(
 ) -> SweepReport:
     """Solve an instance for each number of clusters, and prove each optimum.
 
-    The bound of k + 1 is valid for k, too, unless there are least sizes or weights, soft
-    must-links, or constraints of a class of the user's own.
+    The bound of k + 1 is also valid for k, except with minimum sizes or weights, soft must-links,
+    or constraints of a user's class.
 
     Parameters
     ----------
-    instance : points and constraints as an `Instance`, whose own k makes no difference; or points
-        alone, an array (n, d) or a data frame, with the others as further arguments
+    instance : points and constraints as an `Instance`, whose own k is ignored; or points alone, an
+        array (n, d) or a data frame, with constraints as further arguments
     ks : numbers of clusters, 1 <= k <= n
-    parameters : of each run. workers is the number of k that are solved at the same time, in
-        processes of their own; what is left of them is for each run. time_limit is for the whole
-        sweep
+    parameters : parameters of each run. workers is the number of k that are solved at the same
+        time, in separate processes; more workers than k are shared among the runs. time_limit is
+        for the whole sweep
     time_limit_each : seconds for each k, > 0
-    folder : for checkpoints (`k3.checkpoint`) and certificates (`k3.cert`); made if it is not
-        there. None: no files are written
-    resume : whether the folder may hold a sweep, which is resumed: what is proven is kept,
-        what limits have stopped continues from its state
-    certificates : whether each run leaves a proof in the folder
-    observer : receives the events of runs, where they are one after the other
-    on_entry : is called with each entry as it comes, and with the number of k still to come
-    interrupt : set it to end the sweep; what is known until then is reported
-    executor : any `concurrent.futures.Executor`, each worker of which solves one k at a time;
-        otherwise as for `solve`. Files of the folder are written where the workers are
-    arguments : single parameters, and of points what makes an `Instance` of them, as for `solve`
+    folder : folder for checkpoints (`k3.checkpoint`) and certificates (`k3.cert`), made if it does
+        not exist. None: no files are written
+    resume : whether to resume the sweep in the folder: proven k stay as they are, k stopped by a
+        limit continue
+    certificates : whether each run writes a proof into the folder
+    observer : receives the events of runs in this process
+    on_entry : called with each entry as it comes, and with the number of k to come
+    interrupt : event that ends the sweep early, with a report on what is known
+    executor : any `concurrent.futures.Executor`; each worker solves one k at a time, and writes its
+        files itself. Otherwise as for `solve`
+    arguments : single parameters, and constraints and options for points, as for `solve`
 
     Raises
     ------
     TypeError
-        If there is no argument of a name.
+        If an argument does not exist.
     InstanceError
-        As `solve` does; if a k is above the number of points, if sizes are listed, which are for
-        one k alone, or if the folder cannot be used.
+        As `solve` does; if a k is above the number of points, if sizes are listed, which fit one k
+        only, or if the folder cannot be used.
     ParameterError
-        As `solve` does; and if there are no ks, if time_limit_each is not above 0, or if
-        certificates or resume are asked for without a folder.
+        As `solve` does; and if ks is empty, if time_limit_each is not above 0, or if certificates
+        or resume are given without a folder.
     ArchiveError
         If a checkpoint in the folder is damaged, or of another version.
     Interrupted
-        As `solve` does, with the report on what is known until then.
+        As `solve` does, with the report on what is known.
     """
     wanted = _integers(ks)
     if arguments.get("sizes") is not None:
@@ -305,7 +307,7 @@ def sweep(
     require_integer_solver(parameters.search.milp_solver)
     study = Study[int](parameters, executor, time_limit_each=time_limit_each)
     workers_each = parameters.workers // min(parameters.workers, len(wanted))
-    each = replace(parameters, workers=workers_each, dask=None, mpi=False)
+    each = parameters.alone(workers_each)
     path = None if folder is None else make_folder(folder, "k*.checkpoint", resume)
 
     def file(k: int, ending: str) -> str | None:
@@ -317,7 +319,7 @@ def sweep(
 
     def begin(k: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
         return partial(
-            solved,
+            solve_job,
             replace(instance, k=k),
             replace(each, time_limit=seconds),
             stop,
@@ -333,13 +335,13 @@ def sweep(
             on_entry(entry, len(wanted) - len(found))
         left = tuple(k for k in wanted if k not in found)
         entries = tuple(_compared(instance, found))
-        return SweepReport(entries, left, study.stop.is_set(), study.seconds, instance.origin)
+        return SweepReport(entries, left, **study.ended(), instance=instance)
 
     return study.conduct(interrupt, report)
 
 
 def _integers(ks: Iterable[int]) -> list[int]:
-    """Return numbers of clusters in ascending order, each once, or raise the ParameterError."""
+    """Return distinct numbers of clusters in ascending order, or raise a ParameterError."""
     if isinstance(ks, str) or not isinstance(ks, Iterable):
         raise ParameterError(f"ks = {ks!r}: expected numbers of clusters, such as range(2, 8)")
     given = list(ks)
@@ -352,7 +354,7 @@ def _integers(ks: Iterable[int]) -> list[int]:
 
 
 def _entry(k: int, outcome: Outcome, origin: Origin) -> SweepEntry:
-    """Return what the run of k has found."""
+    """Return the entry of k."""
     result: Result | None = outcome.value
     if result is None:
         return SweepEntry(k, None, None, message=outcome.message)
@@ -364,10 +366,10 @@ def _entry(k: int, outcome: Outcome, origin: Origin) -> SweepEntry:
 
 
 def _compared(instance: Instance, found: dict[int, SweepEntry]) -> Iterator[SweepEntry]:
-    """Yield the entries in ascending order, with the nearest bounds, compared with the k before."""
+    """Yield the entries in ascending order, with the best bounds, compared with the previous k."""
     bounds = {k: found[k].lower_bound for k in sorted(found)}
     least = -math.inf
-    # Where must-links leave too few components, a larger k is infeasible and has no bound.
+    # A k above the number of must-linked groups is infeasible, and has no bound.
     for k, bound in reversed(bounds.items()) if instance.is_monotone else ():
         if bound is not None:
             bounds[k] = least = max(least, bound)
@@ -387,7 +389,7 @@ def _compared(instance: Instance, found: dict[int, SweepEntry]) -> Iterator[Swee
 
 
 def _compared_with(before: SweepEntry, entry: SweepEntry) -> SweepEntry:
-    """Return an entry with what it has in common with the k before it; both have clusterings."""
+    """Return an entry compared with the previous one; both have clusterings."""
     assert before.partition is not None
     assert entry.partition is not None
     agreement = adjusted_rand_index(before.partition.labels, entry.partition.labels)
@@ -400,20 +402,20 @@ def _compared_with(before: SweepEntry, entry: SweepEntry) -> SweepEntry:
 def check_checkpoint(
     path: str, instance: Instance, parameters: SolverParameters, certified: bool
 ) -> None:
-    """Check that a checkpoint is of a run of this instance with these parameters, but for limits.
+    """Check that a checkpoint is of a run of this instance with these parameters.
 
-    Names of rows and of files make no difference.
+    Limits, workers, and names of rows and files may differ.
 
     Raises
     ------
     ArchiveError
-        If it is none, damaged, or of another version.
+        If it is not a checkpoint, is damaged, or of another version.
     ParameterError
         If it is of another run.
     """
     saved = read_checkpoint(path)
     asked = replace(parameters, certify=True) if certified else parameters
-    limits = {name: getattr(asked, name) for name in MAY_CHANGE}
+    limits = {name: getattr(asked, name) for name in (*LIMITS, *WORKERS)}
     first, second = (
         Encoder(replace(one, origin=Origin(), name="")) for one in (saved.instance, instance)
     )

@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from heuristics.descent import Descent
-from heuristics.first_clustering import first_clustering
-from heuristics.incumbents import MultiStart
+from heuristics.incumbents import good_clustering
 from heuristics.method import Heuristic
-from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method as registered
 from heuristics.result import HeuristicResult
 from sdpbb.bounds.registry import bounding_method
@@ -167,11 +164,8 @@ def _check_size(contraction: Contraction) -> None:
 
 
 def _cost_of_some(contraction: Contraction, time_left: TimeLeft) -> float:
-    """Return the cost of a good clustering, within limits where there are some; inf for none."""
-    effort, rng = HeuristicSchedule().before, np.random.default_rng(0)
-    known = first_clustering(contraction, time_left)
-    if not isinstance(known, np.ndarray):
+    """Return the cost of a good clustering that satisfies the limits on sizes; inf: none found."""
+    labels = good_clustering(contraction, time_left, np.random.default_rng(0))
+    if not isinstance(labels, np.ndarray) or not contraction.keeps_sizes(labels):
         return math.inf
-    descent = Descent(contraction, effort, known, time_left)
-    found = MultiStart(effort).run(contraction, rng, descent=descent)
-    return found.cost if contraction.keeps_sizes(found.labels) else math.inf
+    return contraction.cost(labels)

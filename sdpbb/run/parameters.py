@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -13,6 +14,12 @@ from sdpbb.runtime.declaration import Parameters, parameter, wrong
 
 LEAST_CERTIFIED_GAP = 1e-9
 """Bounds that others can check lose more to rounding than others."""
+
+LIMITS = ("time_limit", "node_limit", "memory_limit")
+"""Names of the parameters that stop a run."""
+
+WORKERS = ("workers", "dask", "mpi")
+"""Names of the parameters that say which processes work."""
 
 SHORT_NAMES = {
     "sdp_solver": "sdp.solver",
@@ -96,14 +103,14 @@ class SolverParameters(Parameters):
     )
     time_limit: float = parameter(
         math.inf,
-        "Stop after this many seconds, also before a resume.",
+        "Stop after this many seconds (all resumes together).",
         gt=0,
         infinite=True,
         unit="seconds",
     )
     node_limit: int | None = parameter(
         None,
-        "Stop after this many nodes, also before a resume.",
+        "Stop after this many nodes (all resumes together).",
         reason="A signed 64-bit number, as integers of TOML are.",
         ge=1,
         largest=2**63 - 1,
@@ -158,6 +165,10 @@ class SolverParameters(Parameters):
         DecompositionParameters, "Sum of the bounds of subsets, for many blocks."
     )
     search: SearchParameters = parameter(SearchParameters, "The search, apart from bounding.")
+
+    def alone(self, workers: int = 1, **changes: Any) -> Self:
+        """Return the parameters of a run on this number of cores, without Dask and MPI."""
+        return replace(self, workers=workers, dask=None, mpi=False, **changes)
 
     def check_combination(self) -> None:
         if self.dask is not None and self.workers > 1:

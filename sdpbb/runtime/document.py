@@ -1,7 +1,7 @@
 """A result as a document: verdict, facts, tables, texts and pictures; as plain text, and as HTML.
 
-Each kind of result has one document. Terminals and notebooks show it without pictures,
-`sdpbb.plots.pages` makes a page of it.
+Each kind of result has one document. Terminals and notebooks show it without pictures;
+`sdpbb.plots.pages` makes a page from it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
+from xml.etree.ElementTree import Element, tostring
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,9 +28,9 @@ class Tone(NamedTuple):
 class Verdict:
     """Headline of a document: what is proven.
 
-    name : of the line in plain text, such as "Status"
+    name : name of the line in plain text, such as "Status"
     tone : the headline of a page
-    text : sentences that need no headline
+    text : further sentences, or ""
     """
 
     name: str
@@ -47,11 +47,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """Table, of which the first column names the rows.
+    """Table, whose first column names the rows.
 
-    columns : the headings, or ()
+    columns : the headings
     caption : for pages, or ""
-    more : number of further rows, which are left out
+    more : number of further rows, which are not in the table
     """
 
     columns: Sequence[str]
@@ -60,16 +60,16 @@ class Table:
     more: int = 0
 
     def filled(self) -> Table:
-        """Return the table without the columns in which no row has a text, but with the first."""
+        """Return the table without empty columns; the first column always stays."""
         filled = [any(column) for column in zip(*self.rows, strict=True)]
         kept = [j for j, is_filled in enumerate(filled) if is_filled or j == 0]
         if len(kept) == len(filled):
             return self
-        columns = [self.columns[j] for j in kept] if self.columns else ()
-        return replace(self, columns=columns, rows=[[row[j] for j in kept] for row in self.rows])
+        columns, *rows = ([row[j] for j in kept] for row in (self.columns, *self.rows))
+        return replace(self, columns=columns, rows=rows)
 
     def are_numbers(self) -> list[bool]:
-        """Return which columns hold numbers, and nothing else."""
+        """Return which columns hold only numbers."""
         return [
             any(column) and all(_NUMBER.fullmatch(cell) for cell in column if cell)
             for column in zip(*self.rows, strict=True)
@@ -88,8 +88,8 @@ class Text:
 class Picture:
     """Picture, for pages only.
 
-    description : what it shows, for those who do not see it
-    draw : makes it
+    description : text for readers who do not see the picture
+    draw : function that draws it
     """
 
     description: str
@@ -101,7 +101,7 @@ class Picture:
 class Section:
     """Parts under a heading.
 
-    folded : whether a page shows them only on demand; plain text leaves them out
+    folded : whether a page shows them only on demand; plain text does not have them
     """
 
     heading: str
@@ -114,11 +114,11 @@ Part = Verdict | Facts | Table | Text | Picture | Section
 
 @dataclass(frozen=True)
 class Document:
-    """A result for people.
+    """Result for people.
 
     title : kind of the result
-    parts : what it says, in order
-    name : of the instance, or ""
+    parts : parts in order
+    name : name of the instance, or ""
     """
 
     title: str
@@ -126,7 +126,8 @@ class Document:
     name: str = ""
 
 
-# Letters of the names of facts in plain text; letters from which on a cell of HTML is wrapped.
+# Minimum width of the names of facts in plain text; maximum letters of a cell of HTML without
+# wrapping.
 NAME, LONG = 15, 30
 _NUMBER = re.compile(r"[-+]?(\d[\d.,]*(e[-+]?\d+)?|inf)( ?%| s| min| h)?|-")
 
@@ -137,7 +138,7 @@ def plain_text(document: Document) -> str:
 
 
 def _blocks(parts: Iterable[Part]) -> Iterator[str]:
-    """Yield the paragraphs of plain text; facts that follow each other are one."""
+    """Yield the paragraphs of plain text; adjacent facts are one paragraph."""
     for named, group in groupby(parts, lambda part: isinstance(part, (Verdict, Facts))):
         if named:
             rows: list[tuple[str, str]] = []
@@ -165,8 +166,7 @@ def _blocks(parts: Iterable[Part]) -> Iterator[str]:
 def _lines(table: Table) -> Iterator[str]:
     """Yield a table as lines of aligned columns."""
     table = table.filled()
-    rows = [*([table.columns] if table.columns else []), *table.rows]
-    cells = [[_printable(cell) for cell in row] for row in rows]
+    cells = [[_printable(cell) for cell in row] for row in (table.columns, *table.rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     sides = [">" if is_number else "<" for is_number in table.are_numbers()]
     for row in cells:
@@ -177,56 +177,44 @@ def _lines(table: Table) -> Iterator[str]:
 
 
 def _printable(text: str) -> str:
-    """Return text without characters that break a line, or do something to a terminal."""
+    """Return text with escapes for characters that would break a line or control a terminal."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-@dataclass(frozen=True)
-class Markup:
-    """Text of HTML, whose special characters are not to be escaped."""
+def element(tag: str, *content: str | Element | None, **attributes: str) -> Element:
+    """Return an element of HTML: a text, or elements one below the other.
 
-    html: str
-
-    @classmethod
-    def joined(cls, parts: Iterable[Markup]) -> Markup:
-        return cls("\n".join(part.html for part in parts if part.html))
-
-
-EMPTY = Markup("")
-
-
-def markup(content: str | Markup) -> Markup:
-    """Return content as it is, if it is markup; other text with its special characters escaped."""
-    if isinstance(content, Markup):
-        return content
-    shown = (char if char.isprintable() or char == "\n" else "\ufffd" for char in content)
-    return Markup(escape("".join(shown)))
-
-
-def element(tag: str, *content: str | Markup, **attributes: str) -> Markup:
-    """Return an element as markup, with its contents one below the other.
-
-    An underscore at the end of an attribute's name is left out (`class_`).
+    An underscore at the end of an attribute's name is removed (`class_`). The replacement character
+    stands for characters that cannot be printed.
     """
-    given = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
-        for name, value in attributes.items()
-    )
-    return Markup(f"<{tag}{given}>{Markup.joined(map(markup, content)).html}</{tag}>")
+    made = Element(tag, {name.rstrip("_"): value for name, value in attributes.items()})
+    for part in content:
+        if isinstance(part, str):
+            shown = (char if char.isprintable() or char == "\n" else "\ufffd" for char in part)
+            made.text = "".join(shown)
+        elif part is not None:
+            part.tail = "\n"
+            made.append(part)
+    return made
+
+
+def html(made: Element) -> str:
+    """Return an element as text of HTML."""
+    return tostring(made, encoding="unicode", method="html")
 
 
 def notebook_html(document: Document) -> str:
-    """Return a document as notebooks show it, in their own colours; nothing is loaded."""
+    """Return a document as HTML for notebooks, in their colours; it loads nothing."""
     title = f"{document.title} {document.name}".strip()
-    return element("div", element("strong", title), *map(fragment, document.parts)).html
+    return html(element("div", element("strong", title), *map(fragment, document.parts)))
 
 
 def fragment(
-    part: Part, draw: Callable[[Picture], Markup] = lambda picture: EMPTY, level: int = 2
-) -> Markup:
+    part: Part, draw: Callable[[Picture], Element | None] = lambda picture: None, level: int = 2
+) -> Element | None:
     """Return a part as HTML.
 
-    draw : draws pictures, which are left out without it
+    draw : draws pictures; default: without pictures
     level : rank of the headings
     """
     match part:
@@ -236,11 +224,11 @@ def fragment(
                 stop = "" if text.endswith((".", "!", "?")) else "."
                 text = f"{text[:1].upper()}{text[1:]}{stop}"
             return element(
-                "div", words, element("p", text) if text else "", class_=f"verdict {tone.kind}"
+                "div", words, element("p", text) if text else None, class_=f"verdict {tone.kind}"
             )
         case Facts(rows):
             cells = [_row(row, [None, "text"]) for row in rows]
-            return _scrolling("facts", element("tbody", *cells)) if rows else EMPTY
+            return _scrolling("facts", element("tbody", *cells)) if rows else None
         case Table():
             return _table(part)
         case Text(text, "verbatim"):
@@ -259,7 +247,7 @@ def fragment(
             return element(tag, element(f"h{level}", heading), *inner)
 
 
-def _table(table: Table) -> Markup:
+def _table(table: Table) -> Element:
     table = table.filled()
     kinds: list[str | None] = []
     columns = list(zip(*table.rows, strict=True))
@@ -267,18 +255,17 @@ def _table(table: Table) -> Markup:
         is_long = any(len(cell) > LONG for cell in column)
         kinds.append("text long" if is_long else None if number else "text")
     parts = [element("caption", table.caption)] if table.caption else []
-    if table.columns:
-        each = zip(table.columns, kinds, strict=True)
-        cells = (element("th", name, scope="col", **_look(kind)) for name, kind in each)
-        parts.append(element("thead", element("tr", *cells)))
+    each = zip(table.columns, kinds, strict=True)
+    cells = (element("th", name, scope="col", **_look(kind)) for name, kind in each)
+    parts.append(element("thead", element("tr", *cells)))
     rows = (_row(row, kinds) for row in table.rows)
     shown = _scrolling("numbers", *parts, element("tbody", *rows))
     if not table.more:
         return shown
-    return Markup.joined([shown, element("p", f"{table.more:,} more are left out.", class_="note")])
+    return element("div", shown, element("p", f"{table.more:,} more are left out.", class_="note"))
 
 
-def _row(cells: Sequence[str], kinds: Sequence[str | None]) -> Markup:
+def _row(cells: Sequence[str], kinds: Sequence[str | None]) -> Element:
     """Return the row of a table, whose first cell names it."""
     first = element("th", cells[0], scope="row", style="text-align:left")
     others = zip(cells[1:], kinds[1:], strict=True)
@@ -286,11 +273,11 @@ def _row(cells: Sequence[str], kinds: Sequence[str | None]) -> Markup:
 
 
 def _look(kind: str | None) -> dict[str, str]:
-    """Return the attributes of cells of text; numbers stand at the right by the style of pages."""
+    """Return the attributes of cells of text; the style of pages aligns numbers on the right."""
     return {} if kind is None else {"class_": kind, "style": "text-align:left"}
 
 
-def _scrolling(kind: str, *parts: Markup) -> Markup:
-    """Return a table that scrolls by itself on a narrow screen, by the keyboard, too."""
+def _scrolling(kind: str, *parts: Element) -> Element:
+    """Return a table that scrolls separately on a narrow screen, also by keyboard."""
     table = element("table", *parts, class_=kind)
     return element("div", table, class_="scroll", tabindex="0", role="group")

@@ -85,13 +85,9 @@ class Reading(Parameters):
 
     constraints_format: ConstraintsFileFormat | None = parameter(
         None,
-        "Lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, cl, sml, scl; a matrix of "
-        "1, -1, 0; or CSV (Excel, ...) with a heading i,j,value or type,i,j[,weight]. Detected if "
-        "not given.",
+        "Format of the file of constraints. Detected if not given.",
     )
-    one_based: bool = parameter(
-        False, "Rows in files of constraints and classes count from 1, not 0."
-    )
+    one_based: bool = parameter(False, "Row numbers in files count from 1, not 0.")
     index_column: str | None = parameter(
         None,
         "Column with the names of the rows.",
@@ -99,7 +95,7 @@ class Reading(Parameters):
     )
     drop: tuple[str, ...] = parameter(
         (),
-        "Ignore this column, such as a class. Without a heading, columns are called 1, 2, ...",
+        "Column to ignore; without headings, its number.",
         unit="a list of names",
     )
     weight_column: str | None = parameter(
@@ -109,8 +105,7 @@ class Reading(Parameters):
     )
     separator: str | None = parameter(
         None,
-        "Separator of CSV: a character, or comma, semicolon, tab, bar or blank. Detected if not "
-        "given.",
+        "CSV separator: comma, semicolon, tab, bar, blank or any character. Detected if not given.",
         unit=_ONE_CHARACTER,
     )
     decimal: Literal[".", ","] | None = parameter(
@@ -118,64 +113,57 @@ class Reading(Parameters):
     )
     encoding: str | None = parameter(
         None,
-        "Encoding of text without a byte order mark, such as cp1252 (Excel) or utf-16; utf-8 if "
-        "not given.",
+        "Text encoding, such as cp1252; default utf-8.",
         unit=_TEXT,
     )
     table: str | None = parameter(
         None,
-        "Sheet of Excel, or array of .npz; if not given, the first sheet with cells, or the only "
-        "array.",
+        "Excel sheet (default: the first), or .npz array.",
         unit=_TEXT,
     )
     missing: Literal["drop-rows", "mean", "median"] | None = parameter(
         None,
-        "Missing values: drop the rows, or fill in the mean or median of the column. An error if "
-        "not given.",
+        "What to do with missing values; else an error.",
         reason="Constraints on rows that are dropped are refused.",
         unit="'drop-rows', 'mean', 'median'",
     )
     standardize: bool = parameter(
         False,
-        "Scale columns to mean zero and variance one. Costs are in scaled units, centers in "
-        "units of the data.",
+        "Scale columns to mean 0 and variance 1. Costs are in scaled units.",
         reason="Distances (GAMMA, DELTA) and weights of soft constraints are in scaled units, too.",
     )
     one_hot: tuple[str, ...] = parameter(
         (),
-        "Column of categories, which become columns of 0 and 1. NAME=W: two rows of different "
-        "categories are W farther apart in squared distance, not 1.",
+        "Column of categories. Different ones add 1 to the squared distance, or W with NAME=W.",
         unit="a list of names",
     )
     metric: Literal["euclidean", "cosine", "kernel", "squared-distances"] = parameter(
         "euclidean",
-        "Geometry of the rows. cosine: rows are divided by their length. kernel, "
-        "squared-distances: the data are a matrix of inner products, or of squared distances, of "
-        "the rows.",
+        "cosine: divide rows by their length. kernel, squared-distances: the data are a matrix of "
+        "inner products, or of squared distances.",
         reason="Costs are sums of squared Euclidean distances in each of them.",
     )
     known_classes: str | None = parameter(
         None,
-        "Known classes, a file or a column; -1 or empty: unknown. Rows share a cluster exactly if "
-        "they share a class.",
+        "File or column with known classes (-1, empty: unknown). Each class is one cluster.",
         unit=_TEXT,
     )
     known_weight: float | None = parameter(
         None,
-        "Cost of each pair of rows that contradicts known classes. Without it, classes are hard.",
+        "Cost of each pair of rows that contradicts the known classes. Without it, classes are "
+        "hard.",
         gt=0,
         unit="a squared distance",
         reason="In the units of the sum of squares; the result names the rows that contradict it.",
     )
     classes_may: ClassesMay | None = parameter(
         None,
-        "share: different known classes may be in one cluster; split: rows of one class may be in "
-        "several.",
+        "Let known classes share a cluster, or split into several.",
         unit="'share' or 'split'",
     )
     as_points: bool = parameter(
         False,
-        "Cluster rows that look like a matrix of distances.",
+        "Accept data that look like a distance matrix.",
         reason="A square symmetric table with a zero diagonal is refused otherwise.",
     )
 

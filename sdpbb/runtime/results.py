@@ -1,4 +1,4 @@
-"""Bases of results: a document for people, plain values and rows for programs."""
+"""Base classes of results: a document for people, plain values and rows for programs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def values_of(owner: Any, *names: str) -> dict[str, Any]:
-    """Return attributes of an object as plain values; all fields of a dataclass without names.
+    """Return attributes of an object as plain values; without names, all fields of a dataclass.
 
-    names : of attributes, or paths such as "result.gap" and "names.0". A path is called by its last
-        name, or by what is before a colon, as in "cost:result.objective". It ends at a None
+    names : attributes, or paths such as "result.gap" and "names.0". The key of a path is its last
+        name, or the text before a colon, as in "cost:result.objective". A path ends at a None
     """
     chosen = names or tuple(field.name for field in fields(owner))
     paths = (name.rpartition(":")[2] for name in chosen)
@@ -29,7 +29,7 @@ def values_of(owner: Any, *names: str) -> dict[str, Any]:
 
 
 def keys_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the keys of names and paths, as `values_of` has them."""
+    """Return the keys of names and paths in `values_of`."""
     return tuple(name.partition(":")[0].rpartition(".")[2] for name in names)
 
 
@@ -45,8 +45,7 @@ def _at(owner: Any, path: str) -> Any:
 def plain(value: Any) -> Any:
     """Return a value that is ready for JSON.
 
-    Numbers that are not finite become None. Objects with `to_dict` or `to_row` become what that
-    returns.
+    Numbers that are not finite become None. Objects with `to_dict` or `to_row` become its values.
     """
     if value is None or (isinstance(value, (str, bool, int)) and not isinstance(value, Enum)):
         return value
@@ -69,7 +68,7 @@ def plain(value: Any) -> Any:
 
 
 class Shown:
-    """Base of what notebooks show."""
+    """Base class of objects that notebooks show."""
 
     def document(self) -> Document:
         """Return a document for people, which terminals, notebooks and pages show."""
@@ -82,7 +81,7 @@ class Shown:
 class Reported(Shown):
     """Base of results: shown as a document, written as JSON.
 
-    values : names and paths of what JSON has of it, between spaces (`values_of`); "" for all fields
+    values : names and paths of the keys of JSON, separated by spaces (`values_of`); "": all fields
     """
 
     values: ClassVar[str] = ""
@@ -103,7 +102,7 @@ class Tabular:
     """Base of reports that are tables of results.
 
     columns : of the table
-    items : name of the attribute with the results, of which each has a flat row (`to_row`)
+    items : name of the attribute with the results; each has a flat row (`to_row`)
     """
 
     columns: ClassVar[tuple[str, ...]]

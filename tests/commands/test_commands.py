@@ -50,13 +50,23 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_the_help_says_every_exit_status(run, name):
-    status, out, _ = run(*name.split(), "--help")
+def test_the_help_says_every_exit_status(run):
+    status, out, _ = run("--help")
     assert status == 0
     words = " ".join(out.split())
     for code in ExitCode:
         assert f"{code.value} {code.meaning}" in words
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_fits_two_screens(run, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, _ = run(name, "--help")
+    lines = out.splitlines()
+    assert status == 0
+    assert lines[-1] == "Exit status: see 'sdpbb --help'."
+    assert len(lines) <= 100
+    assert max(map(len, lines)) <= 80
 
 
 SOLVE, CHECK, KMEANS, PCCC = "solve", "check", "heuristic kmeans", "heuristic pccc"

@@ -59,7 +59,7 @@ def batch(folder, second, on_job, patch, workers=1, time_limit=None, interrupt=N
 def sweep(folder, second, on_job, patch, **asked):
     if second is not None:
         solve = partial(misbehaving.solve_or_act, folder / second)
-        patch.setattr("sdpbb.questions.sweep.solved", solve)
+        patch.setattr("sdpbb.questions.sweep.solve_job", solve)
     out = folder / "out"
     report = sdpbb.sweep(POINTS, [2, 3, 4], folder=out, on_entry=lambda *_: on_job(), **asked)
     n_done = sum(entry.objective is not None for entry in report.entries)
@@ -69,8 +69,8 @@ def sweep(folder, second, on_job, patch, **asked):
 def price(folder, second, on_job, patch, **asked):
     if second is not None:
         solve = partial(misbehaving.solve_or_act, folder / second)
-        patch.setattr("sdpbb.questions.price.solved", solve)
-    patch.setattr("sdpbb.questions.price.looked", lambda *_: Outcome())  # finds nothing
+        patch.setattr("sdpbb.questions.price.solve_job", solve)
+    patch.setattr("sdpbb.questions.price.bound_job", lambda *_: Outcome())  # finds nothing
     instance = Instance(POINTS, 2, must_link=WRONG)
     report = sdpbb.constraint_prices(instance, on_price=lambda *_: on_job(), **asked)
     n_left = len(report.unpriced) - len(report.problems)
@@ -144,7 +144,7 @@ def test_the_run_with_less_constraints_begins_from_the_best_clustering(monkeypat
         starts.append(start.tolist())
         return Outcome(sdpbb.solve(instance, start=start))
 
-    monkeypatch.setattr("sdpbb.questions.price.solved", solve)
+    monkeypatch.setattr("sdpbb.questions.price.solve_job", solve)
     sdpbb.constraint_prices(Instance(POINTS, 2, must_link=WRONG))
     assert len(starts) == 3
     assert all(len(set(start)) == 2 for start in starts)

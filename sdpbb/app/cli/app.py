@@ -1,6 +1,6 @@
 """The application: its commands, exit statuses, and errors as one line.
 
-Standard streams may fail without costing a result.
+A standard stream that fails does not end a run.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING, NoReturn, Self, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TextIO
 
 from cyclopts import App, CycloptsError, MissingArgumentError
 
@@ -58,7 +58,7 @@ def application() -> App:
         "and published heuristics.",
         help_flags=HELP,
         help_format="markdown",
-        help_epilogue=EPILOGUE,
+        help_epilogue="Exit status: see 'sdpbb --help'.",
         version=lambda: f"sdpbb {installed_version()}",
         version_flags=["--version"],
         group_parameters=OPTIONS,
@@ -74,7 +74,7 @@ def application() -> App:
 def main() -> None:
     """Run the command line; the process starts in `sdpbb.__main__`."""
     for stream in (sys.stdout, sys.stderr):
-        # A file name that the terminal's encoding lacks must not end a run.
+        # A file name that the terminal cannot show must not end a run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     with one_line_errors():
@@ -84,6 +84,7 @@ def main() -> None:
 def _call(app: App, arguments: list[str]) -> ExitCode | None:
     """Run the command of a command line; return its exit status, None for success."""
     if not arguments or arguments[0] in HELP:
+        app.help_epilogue = EPILOGUE
         for name in COMMANDS:  # whose docstrings are in the help text
             app[name]
     if not arguments:
@@ -106,7 +107,7 @@ def _call(app: App, arguments: list[str]) -> ExitCode | None:
 
 
 def _absence(error: CycloptsError) -> str | None:
-    """Return the message on an argument that the command line lacks; None for other errors."""
+    """Return the message on a missing argument; None for other errors."""
     argument = error.argument
     if not isinstance(error, MissingArgumentError) or argument is None:
         return None
@@ -117,7 +118,7 @@ def _absence(error: CycloptsError) -> str | None:
 
 
 def say(line: str) -> None:
-    """A line on standard error, if anybody hears it."""
+    """Print a line on standard error, if it is open."""
     try:
         print(line, file=sys.stderr)
     except OSError:
@@ -128,7 +129,7 @@ class ForgivingStream:
     """Standard stream whose failure does not end the run.
 
     Its reader may leave (`sdpbb ... | head`), its disk may be full. From then on the text is
-    dropped; if it was the reader, and there is an event on_closed, that is set.
+    dropped. If the reader has left, the event on_closed is set.
     """
 
     def __init__(self, name: str, on_closed: threading.Event | None) -> None:
@@ -153,14 +154,14 @@ class ForgivingStream:
 
 
 def discard(stream: TextIO) -> None:
-    """Send what is still buffered, and all that follows, to nowhere."""
+    """Discard buffered and future output."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 class ExitCode(IntEnum):
-    """Exit status of a command, with its meaning, which is the same for all commands."""
+    """Exit status with its meaning, the same for all commands."""
 
     meaning: str
 
@@ -193,44 +194,35 @@ STATUSES = {
     "infeasible": ExitCode.INFEASIBLE,
     "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
 }
-"""Exit statuses by what a run, or a certificate, proves."""
+"""Exit statuses by the status of a result or a certificate."""
 
 EPILOGUE = "Exit status:\n\n" + "\n".join(f"- {one.value} {one.meaning}" for one in ExitCode)
-"""List of exit statuses, in Markdown, for help texts."""
+"""List of exit statuses, in Markdown, for the help text of the application."""
 
 
 def interrupted() -> ExitCode:
-    """Return the exit status of a command that has finished early, as a signal asked it to."""
+    """Return the exit status of a command that a signal ended early."""
     return ExitCode(interruption.exit_status())
 
 
 def exit_code(result: Result) -> ExitCode:
-    """Return the exit status that tells a shell what a result says."""
+    """Return the exit status of a result."""
     is_proven = result.status.value in ("optimal", "infeasible")
     if result.termination.value == "interrupted" and not is_proven:
         return interrupted()
     return STATUSES[result.status.value]
 
 
-def study_exit_code(
-    was_interrupted: bool,
-    problems: Sequence[object],
-    is_complete: bool,
-    result: Result | None = None,
-) -> ExitCode:
-    """Return the exit status that tells a shell what came of a study.
-
-    problems : of jobs that failed
-    is_complete : whether every job has its answer
-    result : of the instance that its jobs begin with, if they do
-    """
-    if was_interrupted:
+def study_exit_code(report: Any) -> ExitCode:
+    """Return the exit status of the report on a study or a batch."""
+    if report.interrupted:
         return interrupted()
+    result = getattr(report, "result", None)  # of the instance that jobs begin with, if they do
     if result is not None and result.objective is None:
         return exit_code(result)
-    if problems:
+    if report.problems:
         return ExitCode.UNANSWERED
-    return ExitCode.OPTIMAL if is_complete else ExitCode.LIMIT
+    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
 
 
 @contextlib.contextmanager
@@ -251,7 +243,7 @@ def one_line_errors() -> Iterator[None]:
         fail(ExitCode.INTERRUPTED, "interrupted")
     except Exception as error:
         detail = " ".join(str(error).split())
-        # The certificate of a run that has ended: a disk is full, say.
+        # A certificate could not be written, on a full disk for example.
         of_file = isinstance(error, CertificateError) and error.__cause__
         if isinstance(of_file, (OSError, MemoryError)):
             fail(ExitCode.BAD_INPUT, detail)
@@ -272,12 +264,12 @@ def one_line_errors() -> Iterator[None]:
 def of_option(
     error: SdpbbError, parameters: Container[str] = (), placed: Container[str] = ()
 ) -> str:
-    """Return a message on a parameter, `name = value: ...`, as one on an option.
+    """Return a message on a parameter, `name = value: ...`, as a message on an option.
 
-    It is the option of that name, or `--option name=value` for those in parameters. Other messages
+    The option has that name, or is `--option name=value` for names in parameters. Other messages
     are returned as they are.
 
-    placed : names of which the message may say a place before, `FILE: name = value: ...`
+    placed : names that may follow a place in the message, `FILE: name = value: ...`
     """
     message = str(error)
     found = re.match(r"(.*?: )?([a-z_.]+) = (True: )?", message)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 NAMES, WIDTH = 20, 92
 COMPILING = "  (compiling kernels, once per machine and version; up to a minute)"
 LITTLE_MEMORY = 1024.0
-"""MiB below which runs of some hundred points may have to do without the nearest bounds."""
+"""With less free memory, in MiB, runs of some hundred points may have weaker bounds."""
 SECONDS = 60.0
-"""Limit of each check; they take some two seconds together."""
+"""Limit of each check; all together need about two seconds."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Fact:
 
     Attributes
     ----------
-    group, name, value : what is known
-    problem : what is wrong with it and what would be right, in one line; "" for nothing
+    group, name, value : the fact
+    problem : error and what is expected, in one line; or ""
     """
 
     group: str
@@ -56,8 +56,7 @@ def doctor(
         bool,
         options.flag(
             "--warm",
-            help="Compile all kernels before, so that no run has to: for images, and for "
-            "continuous integration.",
+            help="Compile all kernels now, for container images and continuous integration.",
         ),
     ] = False,
     test: Annotated[
@@ -68,7 +67,7 @@ def doctor(
 ) -> ExitCode:
     """Report what this installation has and lacks, and test its proofs.
 
-    The self-test takes some seconds, after compiling its kernels once. It solves an instance by
+    The self-test needs some seconds, after compiling its kernels once. It solves an instance by
     each bound, and verifies a certificate. Please add the output to bug reports.
     """
     outputs.check([])
@@ -76,37 +75,37 @@ def doctor(
 
     if warm:
         _warm(outputs)
-    facts = _told(outputs, installation_facts())
+    facts = _reported(outputs, installation_facts())
     with clock_stopped_by_compiler(lambda: outputs.tell(COMPILING)):
-        checks = _told(outputs, self_test() if test else ())
+        checks = _reported(outputs, self_test() if test else ())
     problems = [f"{fact.name}: {fact.problem}" for fact in (*facts, *checks) if fact.problem]
     outputs.tell("\n" + "\n".join(problems or ["Nothing is wrong."]))
     outputs.write({"facts": facts, "self_test": checks, "problems": problems})
     return ExitCode.UNANSWERED if problems else ExitCode.FOUND
 
 
-def _warm(log: Outputs) -> None:
+def _warm(outputs: Outputs) -> None:
     """Compile all kernels, and report the seconds."""
     from sdpbb.run.kernels import compile_all, is_compiled
 
     if is_compiled():
-        log.tell("Compiling: nothing, as all kernels are cached\n")
+        outputs.tell("Compiling: nothing, as all kernels are cached\n")
         return
-    log.tell("Compiling all kernels: one to two minutes")
+    outputs.tell("Compiling all kernels: one to two minutes")
     started = time.perf_counter()
     compile_all()
-    log.tell(f"   all done ({time.perf_counter() - started:.1f} s)\n")
+    outputs.tell(f"   all done ({time.perf_counter() - started:.1f} s)\n")
 
 
-def _told(log: Outputs, facts: Iterable[Fact]) -> list[Fact]:
-    """Return facts, each told in a line when it is known."""
-    told: list[Fact] = []
+def _reported(outputs: Outputs, facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts, each printed as soon as it is known."""
+    known: list[Fact] = []
     for fact in facts:
-        if not told or told[-1].group != fact.group:
-            log.tell(f"{fact.group}:")
-        log.tell(f" {'!' if fact.problem else ' '} {fact.name:<{NAMES}}  {fact.value}")
-        told.append(fact)
-    return told
+        if not known or known[-1].group != fact.group:
+            outputs.tell(f"{fact.group}:")
+        outputs.tell(f" {'!' if fact.problem else ' '} {fact.name:<{NAMES}}  {fact.value}")
+        known.append(fact)
+    return known
 
 
 def installation_facts() -> Iterator[Fact]:
@@ -155,7 +154,7 @@ def _version(name: str) -> str | None:
 
 
 def self_test() -> Iterator[Fact]:
-    """Run the checks, and yield a fact of each: its seconds; what it raises is its problem."""
+    """Run the checks, and yield a fact for each, with its seconds; an exception is its problem."""
     from sdpbb.runtime.time_left import RUN_CLOCK
 
     checks: tuple[tuple[str, Callable[[], str]], ...] = (

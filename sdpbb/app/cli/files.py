@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.app import ExitCode, ForgivingStream, discard, fail, of_option, say
+from sdpbb.app.cli.app import ForgivingStream, discard, of_option, say
 from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, ParameterError
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.files import new_file_problem, output_problem, shown_path, write_atomically
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sdpbb.runtime.document import Document
     from sdpbb.search.events import Event, Observer
 
-# What stands for standard output where a file to write is asked for.
+# Name of a file that means standard output.
 STDOUT = "-"
 # Seconds between two lines of the same kind.
 INTERVAL = 5.0
@@ -43,9 +43,9 @@ READING = tuple(own_declarations(Reading))
 
 @contextmanager
 def reading_files(quiet: bool = False) -> Iterator[None]:
-    """Context manager to read files in, within the free memory.
+    """Context manager for reading files within the free memory.
 
-    Warnings of this package are lines on standard error; notes unless quiet.
+    Warnings of this package become lines on standard error, and notes, too, unless quiet.
     """
     from sdpbb.runtime.executors.memory import within_free_memory
 
@@ -64,13 +64,13 @@ def reading_files(quiet: bool = False) -> Iterator[None]:
             )
 
 
-@options.declared_options(Reading, *READING, with_defaults=False, with_negatives=False)
+@options.declared_options(Reading, *READING, with_defaults=False)
 class InstanceOptions:
-    """Options on the files of an instance besides its data."""
+    """Options on the files of an instance, except its data."""
 
     k: options.Clusters = None
     constraints: options.Constraints = None
-    # Whether the instance is for several k, for which no sizes can be listed.
+    # Whether the instance is for several k. Then sizes cannot be listed.
     of_several_k = False
 
     @property
@@ -87,9 +87,9 @@ class InstanceOptions:
     def read(self, data: str, quiet: bool = False) -> Instance:
         """The instance.
 
-        quiet : no notes on what was taken for granted; warnings are told all the same
+        quiet : no notes on defaults; warnings are printed in any case
 
-        Errors are as from `points` and `instance`.
+        Errors are the errors of `points` and `instance`.
         """
         return self.instance(data, self.points(data, quiet), quiet)
 
@@ -128,7 +128,7 @@ class InstanceOptions:
     def read_labels(
         self, path: str, column: str | None, n_points: int, origin: Origin, quiet: bool = False
     ) -> NDArray[np.intp]:
-        """The labels (n,) of points in a file, whose rows are called as the origin says.
+        """Return the labels (n,) of points in a file; the origin has the names of the rows.
 
         quiet : as for `read`
         """
@@ -144,11 +144,11 @@ class InstanceOptions:
         Raises
         ------
         InstanceError, ParameterError
-            On the files, and on the options that say how to read them.
+            If a file, or an option of reading it, is wrong.
         BackendUnavailable
-            If a package that reads one of the files is not installed.
+            If a package for reading a file is not installed.
 
-        Standard error has a warning on input that is valid but probably not meant.
+        Prints a warning on valid but suspicious input.
         """
         from sdpbb.problem import Instance
 
@@ -160,36 +160,34 @@ class InstanceOptions:
         except InstanceError as error:
             if self.k is None or not str(error).startswith("k = "):
                 raise
-            # Less than 1 is never right, more than n is wrong for these data.
+            # k < 1 is wrong in itself, k > n is wrong for these data.
             kind = ParameterError if self.k < 1 else InstanceError
             raise kind(of_option(error)) from None
 
 
 Content = tuple[str | None, Callable[[], str | bytes]]
-"""Path of a file, None for one not asked for, and what makes its content."""
+"""Path of a file, or None, and a function that makes its content."""
 
 
 @options.grouped
 class Outputs:
-    """The files to write, or STDOUT; None for those not asked for."""
+    """The files to write, or STDOUT; None: not requested."""
 
     json: Annotated[
         str | None,
-        options.output(
-            help="The result as JSON. '-': standard output, with the log on standard error."
-        ),
+        options.output(help="The result as JSON. '-' is standard output."),
     ] = None
     quiet: options.Quiet = False
 
     @property
     def paths(self) -> list[str]:
-        """The files asked for."""
+        """The requested files."""
         own = (getattr(self, field.name) for field in dataclasses.fields(self))
         return [path for path in own if isinstance(path, str)]
 
     @property
     def use_stdout(self) -> bool:
-        """True if standard output is taken, so that the log must go elsewhere."""
+        """True if a result goes to standard output, so that the log must not."""
         return STDOUT in self.paths
 
     def check(
@@ -198,10 +196,10 @@ class Outputs:
         checkpoint: str | None = None,
         resumed: str | None = None,
     ) -> None:
-        """Refuse, before a long run, outputs that could not be written or would destroy something.
+        """Refuse, before a long run, outputs that cannot be written or would overwrite an input.
 
-        inputs : files that are read; None for those not asked for
-        resumed : the checkpoint of a run that goes on, which is written to as well without another
+        inputs : files that are read, or None
+        resumed : checkpoint of a resumed run, which is also written if checkpoint is None
         """
         # The engine writes these itself.
         own = {"certificate": getattr(self, "certificate", None), "checkpoint": checkpoint}
@@ -224,7 +222,7 @@ class Outputs:
             raise InstanceError(problem)
 
     def log(self, interrupt: threading.Event | None = None) -> ForgivingStream:
-        """Return the stream for the log, which sets interrupt when its reader is gone."""
+        """Return the stream for the log; it sets interrupt once its reader has left."""
         return ForgivingStream("stderr" if self.use_stdout else "stdout", interrupt)
 
     def tell(self, text: str) -> None:
@@ -233,10 +231,15 @@ class Outputs:
             self.log().write(f"{text}\n")
 
     def write(self, result: Any, *others: Content) -> None:
-        """Write what there is, and end with one line if something cannot be.
+        """Write all files that can be written.
 
         result : with `to_dict`, or plain values
-        others : further files, and what makes their content once the first ones are written
+        others : further files, whose contents are made once the first ones are written
+
+        Raises
+        ------
+        InstanceError
+            On the files that could not be written.
         """
         from sdpbb.runtime.results import plain
 
@@ -251,12 +254,12 @@ class Outputs:
                 file = "standard output" if path == STDOUT else shown_path(path)
                 problems.append(f"{file}: could not be written ({error.strerror or error})")
         if problems:
-            fail(ExitCode.BAD_INPUT, "; ".join(problems))
+            raise InstanceError("; ".join(problems))
 
 
 @options.grouped
 class PageOutputs(Outputs):
-    """The result as JSON, and as a page."""
+    """Output files: the result as JSON, and as a page."""
 
     html: Annotated[
         str | None,
@@ -270,25 +273,20 @@ class PageOutputs(Outputs):
             require_matplotlib()
         super().check(*files, **named)
 
-    def page(self, document: Callable[[], Document], name: str = "") -> Content:
-        """Return the page, which is to be written last, as drawing may fail.
-
-        name : of the data, for a document without a name
-        """
+    def page(self, document: Callable[[], Document]) -> Content:
+        """Return the page; write it last, as drawing may fail."""
 
         def content() -> str:
             from sdpbb.plots.pages import page
 
-            made = document()
-            named = made if made.name else dataclasses.replace(made, name=name)
-            return page(named, command=shlex.join(["sdpbb", *sys.argv[1:]]))
+            return page(document(), command=shlex.join(["sdpbb", *sys.argv[1:]]))
 
         return self.html, content
 
 
 @options.grouped
 class LabelOutputs(PageOutputs):
-    """The result as JSON, as a page, and its labels."""
+    """Output files: the result as JSON, as a page, and its labels."""
 
     labels: Annotated[
         str | None,
@@ -299,10 +297,10 @@ class LabelOutputs(PageOutputs):
     ] = None
 
     def labelling(self, labels: NDArray[np.intp] | None, origin: Origin | None) -> Content:
-        """Return the file of labels: CSV with the names of the points, or one a line.
+        """Return the file of labels: CSV with the names of the points, or one label per line.
 
-        labels : (n,); None: nothing is written, and a line says so
-        origin : what the user calls the points
+        labels : labels (n,); None: print that nothing is written
+        origin : names of the points
         """
         if self.labels is not None and labels is None and not self.quiet:
             say(f"no clustering found: {shown_path(self.labels)} was not written")
@@ -335,15 +333,11 @@ class CertifiedOutputs(LabelOutputs):
 class TableOutputs(PageOutputs):
     """Output files of a report that is a table."""
 
-    csv: Annotated[
-        str | None, options.output(help="Write the table as CSV; '-' as for --json.")
-    ] = None
+    csv: Annotated[str | None, options.output(help="The table as CSV. '-' as for --json.")] = None
 
-    def write_report(
-        self, report: Any, document: Document, *others: Content, name: str = ""
-    ) -> None:
-        """Write a report: its table, further files, and its page; name as for `page`."""
-        table, page = (self.csv, report.to_csv), self.page(lambda: document, name)
+    def write_report(self, report: Any, document: Document, *others: Content) -> None:
+        """Write a report: its table, further files, and its page."""
+        table, page = (self.csv, report.to_csv), self.page(lambda: document)
         self.write(report, table, *others, page)
 
 
@@ -371,7 +365,7 @@ def _write(path: str, content: str | bytes) -> None:
 class Running:
     """A run in progress.
 
-    interrupt : set by Ctrl-C and SIGTERM, and when nobody waits for the result any more
+    interrupt : set by Ctrl-C, by SIGTERM, and once the reader of the log has left
     told : time of the last line of `tell_now_and_then`
     """
 
@@ -386,14 +380,14 @@ class Running:
             self.log.write(f"{text}\n")
 
     def tell_now_and_then(self, text: str) -> None:
-        """Write text to the log, unless a text like it was written a moment ago."""
+        """Write text to the log, unless the last such text was less than INTERVAL ago."""
         now = time.monotonic()
         if now - self.told > INTERVAL:
             self.told = now
             self.tell(text)
 
     def progress(self, summarise: bool = False) -> Observer:
-        """Return the observer that writes the progress table; of a quiet run, errors alone."""
+        """Return the observer that writes the progress table; for a quiet run, only errors."""
         from sdpbb.run.report import ProgressTable, notice
         from sdpbb.search.events import CheckpointFailed
 
@@ -407,7 +401,7 @@ class Running:
 
 
 def import_engine() -> None:
-    """Import the engine, without what its libraries import on the side."""
+    """Import the engine, without optional imports of its libraries."""
     with lean_imports():
         from sdpbb.run import solver  # noqa: F401
 
@@ -418,7 +412,7 @@ def running(outputs: Outputs, has_folder: bool = False) -> Iterator[Running]:
 
     So does a reader who leaves, if no file is to be written.
 
-    has_folder : whether the run writes files of its own
+    has_folder : whether the run writes files into a folder
     """
     interrupt = threading.Event()
     is_awaited = has_folder or outputs.paths

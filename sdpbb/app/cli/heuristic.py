@@ -42,7 +42,8 @@ def run(
     inputs: InstanceOptions = InstanceOptions(),
     seed: options.Seed = 0,
     time_limit: Annotated[
-        float | None, options.option(metavar="S", help="Stop after S seconds of the whole run.")
+        float | None,
+        options.option(metavar="S", help="Stop after S seconds.", group=options.LIMITS),
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -65,7 +66,7 @@ def run(
         raise ParameterError(f"seed = {seed}: expected an integer >= 0")
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, outputs.quiet)
-    # The compiler is imported last: errors in the input are reported without the wait.
+    # The compiler is imported last, so that errors in the input are reported at once.
     parameters = _parameters(method, option or [], time_limit)
     from threadpoolctl import threadpool_limits
 
@@ -86,7 +87,7 @@ def run(
         started = time.perf_counter()
 
         def is_interrupted() -> bool:
-            """Return whether to end; between pieces of work, as a method is silent."""
+            """Return whether to end, and print the seconds now and then."""
             seconds = time.perf_counter() - started
             current.tell_now_and_then(f"{'Working':<15} {seconds:.0f} s")
             return current.interrupt.is_set()
@@ -106,7 +107,7 @@ def run(
 
 
 def _parameters(method: str, given: list[str], time_limit: float | None) -> dict[str, Any]:
-    """Read the parameters of a method that are given as NAME=VALUE."""
+    """Return the parameters of a method from NAME=VALUE."""
     known, values = method_parameters(method), dict[str, Any]()
     for option in given:
         name, equals, text = option.partition("=")
@@ -132,7 +133,7 @@ def _plain(text: str) -> Any:
 
 @contextmanager
 def _errors_name_option(parameters: Container[str]) -> Iterator[None]:
-    """Make errors on a parameter errors on its option."""
+    """Context manager: errors on a parameter become errors on its option."""
     try:
         yield
     except ParameterError as error:
@@ -140,7 +141,7 @@ def _errors_name_option(parameters: Container[str]) -> Iterator[None]:
 
 
 def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
-    """Return the exit status that tells a shell what the result of a heuristic says."""
+    """Return the exit status of a heuristic's result."""
     from heuristics.result import HeuristicStatus, Stop
 
     match result.status:
@@ -156,7 +157,7 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
 
 @dataclass(frozen=True)
 class HeuristicReport(Reported):
-    """A result with the parameters of its method."""
+    """Report on a heuristic: its result, and the parameters of the method."""
 
     instance: Instance
     result: HeuristicResult
@@ -164,10 +165,10 @@ class HeuristicReport(Reported):
     version: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; numbers that are not finite become None."""
+        """Return plain values, ready for JSON; numbers that are not finite become None."""
         own = values_of(self, "parameters", "version")
         return values_of(self, "instance:instance.name") | self.result.to_dict() | own
 
     def document(self) -> Document:
-        """The document of the result, with the name of the instance."""
+        """Return the document of the result, with the name of the instance."""
         return replace(self.result.document(), name=self.instance.name)

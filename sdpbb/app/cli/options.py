@@ -1,4 +1,4 @@
-"""Arguments and options of the commands; None stands for an option that is not given."""
+"""Arguments and options of the commands; None: the option is not given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform, 
 from cyclopts import Group, Parameter, convert
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
+from sdpbb.run.parameters import LIMITS as OF_LIMITS
+from sdpbb.run.parameters import SHORT_NAMES, WORKERS, SolverParameters
 from sdpbb.runtime.declaration import Declaration, Parameters, declarations, own_declarations
 from sdpbb.runtime.reading import Reading
 
@@ -32,7 +33,9 @@ METAVARS = {
     "separator": "CHAR",
     "encoding": "NAME",
     "table": "NAME",
-    "known_classes": "FILE|COLUMN",
+    "known_classes": "NAME",
+    "one_hot": "NAME",
+    "sdp_solver": "NAME",
 }
 """Placeholders for the values of options; N for others."""
 
@@ -44,14 +47,14 @@ ENGINE = Group("Engine", sort_key=3)
 OUTPUT = Group("Files to write", sort_key=4)
 GROUPS = {
     **dict.fromkeys(own_declarations(Reading), READING),
-    **dict.fromkeys(("time_limit", "node_limit", "memory_limit"), LIMITS),
+    **dict.fromkeys(OF_LIMITS, LIMITS),
     **dict.fromkeys(("seed", "bounding", "sdp_solver", "milp_solver", "fixing"), ENGINE),
     **dict.fromkeys(("dask", "mpi"), ENGINE),
 }
 """Groups of options in help texts, by parameter; all others are common options."""
 
 MOST_LISTED = 1_000_000
-"""Items that a range in a list may stand for."""
+"""Maximum items of a range in a list."""
 
 T = TypeVar("T")
 
@@ -70,7 +73,7 @@ def option(
 ) -> Parameter:
     """Return the annotation of an option with a value.
 
-    names : without any, that of the function's parameter
+    names : default: the name of the function's parameter
     default : for the help text, where None stands for it
     group : in the help text
     """
@@ -91,7 +94,7 @@ def output(*names: str, metavar: str = "OUT", help: str) -> Parameter:
 
 
 def repeated(*names: str, metavar: str, help: str, group: Group = OPTIONS) -> Parameter:
-    """Return the annotation of an option that is given once for each of its values."""
+    """Return the annotation of an option that may be repeated, once for each value."""
     look: dict[str, Any] = {"name": names or None, "negative": (), "allow_leading_hyphen": True}
     return Parameter(metavar=metavar, group=group, help=f"{help} May be repeated.", **look)
 
@@ -105,7 +108,7 @@ def flag(
 ) -> Parameter:
     """Return the annotation of an option without a value, which may be repeated.
 
-    negative : the option that means the opposite, if there is one
+    negative : option with the opposite meaning, or None
     """
     return Parameter(
         name=names or None,
@@ -119,8 +122,8 @@ def flag(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def grouped(options: type[T]) -> type[T]:
-    """Return a class as a frozen dataclass, whose fields are options of commands that take it."""
-    # Names of types mean what they mean here, also in classes of other modules derived from this.
+    """Return a class as a frozen dataclass whose fields are options of a command."""
+    # Resolve names of types here, also for derived classes of other modules.
     types = get_type_hints(options, include_extras=True)
     options.__annotations__ = {name: types[name] for name in options.__annotations__}
     made: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True, kw_only=True)(options))
@@ -132,17 +135,17 @@ def declared_options(
     kind: type[Parameters],
     *names: str,
     with_defaults: bool = True,
-    with_negatives: bool = True,
 ) -> Callable[[type[T]], type[T]]:
     """Return a decorator that gives a class an option for each parameter.
 
-    Type, choices, default and help are those of the parameter's declaration; values are checked
-    where an object of the kind is made.
+    Type, choices, default and help come from the declaration of the parameter. Making an object of
+    the kind checks the values.
 
-    names : of parameters, or the short names of those inside components
+    names : names of parameters, short names inside components
     with_defaults : whether help texts state the defaults
-    with_negatives : whether there is an option --no-NAME for each parameter that is true or false
     """
+    # --no-NAME resets a flag that a file of parameters has set.
+    has_negatives = kind is SolverParameters
     known = {declaration.path: declaration for declaration in declarations(kind)}
 
     def decorate(options: type[T]) -> type[T]:
@@ -152,7 +155,7 @@ def declared_options(
             is_list = declaration.kinds == (tuple[str, ...],)
             own[name] = Annotated[
                 (list[str] if is_list else declaration.annotation) | None,
-                _declared(name, declaration, with_defaults, with_negatives),
+                _declared(name, declaration, with_defaults, has_negatives),
             ]
             setattr(options, name, None)
         return grouped(options)
@@ -161,7 +164,7 @@ def declared_options(
 
 
 class StatedOptions:
-    """Options that state parameters; base of classes with `declared_options`."""
+    """Base of classes with `declared_options`: options that set parameters."""
 
     def stated(self) -> dict[str, Any]:
         """Return the values of the options that are given, by name."""
@@ -175,14 +178,14 @@ def given(**options: object) -> dict[str, object]:
 
 
 def listed(name: str, text: str) -> list[str]:
-    """Return the items of a list such as 4,9,12-15, those of ranges one by one.
+    """Return the items of a list such as 4,9,12-15; ranges are expanded.
 
     name : of the option
 
     Raises
     ------
     ParameterError
-        For a range that ends before it begins, or has too many items.
+        If a range ends before it begins, or has too many items.
     """
     items = []
     for part in map(str.strip, text.split(",")):
@@ -205,7 +208,7 @@ def usable_cores() -> int:
 
 
 def _declared(
-    name: str, declaration: Declaration, with_default: bool, with_negative: bool = True
+    name: str, declaration: Declaration, with_default: bool, has_negative: bool = True
 ) -> Parameter:
     """Return the annotation of the option of a parameter."""
     word, group, default = name.replace("_", "-"), GROUPS.get(name, OPTIONS), declaration.default
@@ -216,10 +219,10 @@ def _declared(
     if name == "workers":
         default = "number of cores"
     elif is_flag:
-        default = word if default else f"no-{word}"
+        default = (word if default else f"no-{word}") if has_negative else None
     shown = str(default) if with_default and default not in (None, math.inf) else None
     if is_flag:
-        negative = f"--no-{word}" if with_negative else None
+        negative = f"--no-{word}" if has_negative else None
         return flag(negative=negative, help=declaration.help, default=shown, group=group)
     return option(metavar=metavar, help=declaration.help, default=shown, group=group)
 
@@ -236,8 +239,8 @@ Data = Annotated[
     str,
     argument(
         "DATA",
-        help="Points: text ('n d k' or 'n d', then n rows), CSV, Excel (.xlsx), Parquet, Feather, "
-        "NumPy (.npy, .npz); text may be gzipped.",
+        help="Points: text ('n d k' or 'n d', then n rows) or CSV, also gzipped; Excel (.xlsx), "
+        "Parquet, Feather, NumPy (.npy, .npz).",
     ),
 ]
 Encoding = Annotated[
@@ -252,9 +255,8 @@ LabelsColumn = Annotated[
     option(
         "--column",
         metavar="NAME",
-        help="Column with the labels, in a table of labels. Without a heading: its number, "
-        "counted from 1.",
-        default="the only column besides names or numbers of rows",
+        help="Column with the labels; without headings, its number.",
+        default="the only column of labels",
     ),
 ]
 Clusters = Annotated[
@@ -265,9 +267,9 @@ Constraints = Annotated[
     str | None,
     option(
         metavar="FILE",
-        help="Lines 'ML i j', 'CL i j' (rows from 0); soft: 'SML i j w', 'SCL i j w'; 'GAMMA x' "
-        "(maximum diameter), 'DELTA x' (minimum separation); of clusters: MINSIZE, MAXSIZE, SIZES, "
-        "MINWEIGHT, MAXWEIGHT, OVERLAP, DIFFERENCE, SOFTCL.",
+        help="Lines 'ML i j' (must-link), 'CL i j' (cannot-link), rows from 0; soft: 'SML i j w', "
+        "'SCL i j w'; 'GAMMA x' (maximum diameter), 'DELTA x' (minimum separation), MINSIZE, "
+        "MAXSIZE, ...",
     ),
 ]
 Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.", group=ENGINE)]
@@ -292,15 +294,12 @@ Top = Annotated[
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]
 
 engine_options = partial(declared_options, SolverParameters)
-"""Decorator of a class of options that state parameters of the engine, by name."""
+"""Decorator of a class of options that set parameters of the engine, by name."""
 
-OF_EVERY_RUN = (
-    *("gap", "time_limit", "node_limit", "memory_limit", "seed", "bounding"),
-    *("sdp_solver", "milp_solver"),
-)
-"""Parameters that are options of a single run, of a sweep, and of a batch."""
+OF_EVERY_RUN = ("gap", *OF_LIMITS, "seed", "bounding", "sdp_solver", "milp_solver")
+"""Parameters that are options of a single run, of a study, and of a batch."""
 OWN = ("file", "time_limit_each")
-"""Options beside the parameters of a run."""
+"""Options that are not parameters of a run."""
 
 
 @grouped
@@ -310,9 +309,9 @@ class EngineFile(StatedOptions):
     file: ParametersFile = None
 
     def parameters(self) -> SolverParameters:
-        """Return the parameters of a run: of the file, and of the options, which take precedence.
+        """Return the parameters of a run. Options take precedence over the file.
 
-        Without workers, dask and mpi, all cores are used.
+        If workers, dask and mpi are not given, all cores are used.
 
         Raises
         ------
@@ -330,19 +329,19 @@ class EngineFile(StatedOptions):
             changes.setdefault("workers", 1)
         elif "workers" in changes:
             changes |= {"dask": None, "mpi": False}
-        elif not named & {"workers", "dask", "mpi"}:
+        elif named.isdisjoint(WORKERS):
             changes["workers"] = usable_cores()
         return parameters.updated(changes)
 
 
-@engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
+@engine_options(*OF_EVERY_RUN, "fixing", *WORKERS)
 class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
 
 
-@grouped
-class StudyFile(EngineFile):
-    """A file of parameters, and what holds for the jobs of a study, such as one for each k."""
+@engine_options(*OF_EVERY_RUN)
+class StudyOptions(EngineFile):
+    """Parameters of the runs of a study, such as one for each k."""
 
     time_limit_each: Annotated[
         float | None,
@@ -365,11 +364,6 @@ class StudyFile(EngineFile):
     def seconds_each(self) -> float:
         """Seconds for each job; inf without a limit."""
         return math.inf if self.time_limit_each is None else self.time_limit_each
-
-
-@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
-class StudyOptions(StudyFile):
-    """Parameters of the runs of a study."""
 
 
 def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:

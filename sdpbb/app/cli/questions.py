@@ -1,6 +1,6 @@
-"""The commands on questions about an instance, and on many instances.
+"""Commands for questions about an instance, and `batch`.
 
-They are price, certainty, sweep, check, suggest and batch.
+The questions are price, certainty, sweep, check and suggest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from sdpbb.app.cli.files import (
 )
 from sdpbb.app.cli.options import (
     OF_EVERY_RUN,
-    StudyFile,
     StudyOptions,
     engine_options,
     read_parameters,
@@ -65,7 +64,7 @@ def price(
     engine: StudyOptions = StudyOptions(),
     outputs: TableOutputs = TableOutputs(),
 ) -> ExitCode:
-    """Compute what each must-link and cannot-link, hard or soft, costs.
+    """Compute the price of each must-link and cannot-link, hard or soft.
 
     The price of a constraint is the decrease of the optimum without it. The most expensive come
     first; a wrong constraint is often among them. The instance is solved once, and again without
@@ -85,7 +84,7 @@ def price(
     from sdpbb.questions.price import constraint_prices
 
     def on_price(price: Price, left: int) -> None:
-        # There are many that cost nothing, and they come fast.
+        # Many constraints cost nothing, and come fast.
         is_news = price.upper > 0 or left == 0
         (current.tell if is_news else current.tell_now_and_then)(f"{price}; {left} to go")
 
@@ -99,8 +98,7 @@ def price(
             on_price=on_price,
             interrupt=current.interrupt,
         )
-        _tell_and_write(report, current, outputs, instance.name, top)
-    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
+        return _answered(report, current, outputs, top)
 
 
 def certainty(
@@ -126,9 +124,9 @@ def certainty(
 ) -> ExitCode:
     """Find the points that keep their cluster in all clusterings near the optimum.
 
-    A point is certain if it is with the anchor of its cluster, the point nearest to its mean, in
-    every clustering that costs at most 1 % more than the best one (--within). This is proven. The
-    other points come with what it costs, at least and at most, to have them elsewhere.
+    The anchor of a cluster is the point nearest to its mean. A point is certain if it is proven to
+    be with its anchor in every clustering within 1 % of the best one (--within). For other points,
+    the table has bounds on the extra cost of separating them from their anchors.
     """
     parameters = _checked(top, engine, outputs, data, inputs.constraints, clustering)
     instance = inputs.read(data, outputs.quiet)
@@ -150,18 +148,17 @@ def certainty(
             on_point=on_point,
             interrupt=current.interrupt,
         )
-        _tell_and_write(report, current, outputs, instance.name, top)
-    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
+        return _answered(report, current, outputs, top)
 
 
-@engine_options(*OF_EVERY_RUN)
-class SweepEngine(StudyFile):
-    """Parameters of the runs; the limit of time is for the whole sweep."""
+@options.declared_options(BatchParameters, "resume", "certificates")
+class FolderOptions(options.StatedOptions):
+    """Options on the folder of a sweep or a batch."""
 
 
 @options.grouped
 class SweptInputs(InstanceOptions):
-    """Options on the files of the instance; its numbers of clusters are an option of their own."""
+    """Options on the files of the instance; the numbers of clusters are a separate option."""
 
     k: Annotated[int, Parameter(parse=False)] = 1
     of_several_k = True
@@ -176,7 +173,7 @@ def sweep(
         options.option("-k", metavar="KS", help="Numbers of clusters, such as 2-10 or 2,3,5-8."),
     ],
     inputs: SweptInputs = SweptInputs(),
-    engine: SweepEngine = SweepEngine(),
+    engine: StudyOptions = StudyOptions(),
     out: Annotated[
         str | None,
         options.output(
@@ -184,22 +181,13 @@ def sweep(
             help="Folder for a checkpoint of each k, and its proof with --certificates.",
         ),
     ] = None,
-    resume: Annotated[
-        bool,
-        options.flag(
-            help="Resume the sweep in the folder: proven k stay as they are, k stopped by a "
-            "limit continue."
-        ),
-    ] = False,
-    certificates: Annotated[
-        bool, options.flag(help="Write a proof of each k into the folder, for 'sdpbb verify'.")
-    ] = False,
+    folder: FolderOptions = FolderOptions(),
     outputs: TableOutputs = TableOutputs(),
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
 
-    The table has the cost, its proven lower bound, the decrease, the silhouette, and the adjusted
-    Rand index (ARI) to the clustering of the previous k.
+    The table has the cost, its proven lower bound, the decrease, and the silhouette. It also has
+    the adjusted Rand index (ARI) to the clustering of the previous k.
     """
     wanted = options.listed("k", ks)
     if not all(re.fullmatch(r"[1-9]\d{0,8}", item) for item in wanted):
@@ -219,19 +207,18 @@ def sweep(
             parameters,
             time_limit_each=engine.seconds_each,
             folder=out,
-            resume=resume,
-            certificates=certificates,
+            **folder.stated(),
             on_entry=lambda entry, left: current.tell(f"{entry}; {left} to go"),
             interrupt=current.interrupt,
         )
-        _tell_and_write(report, current, outputs, instance.name)
+        status = _answered(report, current, outputs)
         if out is not None:
             current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
-    return study_exit_code(report.interrupted, report.problems, report.is_complete)
+    return status
 
 
-def _checked(top: int, engine: StudyFile, outputs: TableOutputs, *inputs: str | None) -> Any:
-    """Return the parameters of the runs, after all that can be refused without reading a file."""
+def _checked(top: int, engine: StudyOptions, outputs: TableOutputs, *inputs: str | None) -> Any:
+    """Check options that need no file, and return the parameters of the runs."""
     if top < 0:
         raise ParameterError(f"top = {top}: expected an integer >= 0")
     parameters = engine.parameters()
@@ -239,19 +226,18 @@ def _checked(top: int, engine: StudyFile, outputs: TableOutputs, *inputs: str | 
     return parameters
 
 
-def _tell_and_write(
-    report: Any, current: Running, outputs: TableOutputs, name: str, *top: int
-) -> None:
-    """Tell and write the report of a study; of top rows, if the table is cut."""
+def _answered(report: Any, current: Running, outputs: TableOutputs, *top: int) -> ExitCode:
+    """Print and write the report of a study, with `top` rows of its table; return the status."""
     from sdpbb.runtime.document import plain_text
 
     document = report.document(*top)
     current.tell(f"\n{plain_text(document)}")
-    outputs.write_report(report, document, name=name)
+    outputs.write_report(report, document)
+    return study_exit_code(report)
 
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:
-    """The constraints of these places in the file."""
+    """Return the constraints at these places in the file."""
     from sdpbb.problem.statements import stated_constraints
 
     stated = stated_constraints(instance)
@@ -274,10 +260,9 @@ class CheckOutputs(PageOutputs):
 
     certificate: Annotated[
         str | None,
-        options.option(
-            metavar="OUT",
-            help="Write a proof that the constraints are contradictory, for 'sdpbb verify'. "
-            "Without a contradiction, no file is written.",
+        options.output(
+            help="A proof that the constraints are contradictory, for 'sdpbb verify'. If they are "
+            "not, no file is written."
         ),
     ] = None
 
@@ -288,14 +273,19 @@ def check(
     *,
     inputs: InstanceOptions = InstanceOptions(),
     time_limit: Annotated[
-        float, options.option(metavar="S", help="Stop after S seconds and report what is known.")
+        float,
+        options.option(
+            metavar="S",
+            help="Stop after S seconds and report what is known.",
+            group=options.LIMITS,
+        ),
     ] = 60.0,
     outputs: CheckOutputs = CheckOutputs(),
 ) -> ExitCode:
     """Check whether the constraints are consistent, and what they imply, without optimising.
 
-    If they are contradictory, name a few constraints that already contradict each other. At least
-    one of these is wrong.
+    If they are contradictory, the output names a few constraints that contradict each other. At
+    least one of these is wrong.
     """
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, outputs.quiet)
@@ -330,8 +320,8 @@ class SuggestOutputs(TableOutputs):
         str | None,
         options.output(
             metavar="FILE",
-            help="Write a file to fill in. Of pairs, lines '?? i j' with the reason: replace ?? by "
-            "ML or CL. Of classes, a CSV for --known-classes. '-' as for --json.",
+            help="A file to fill in. Pairs: lines '?? i j' with the reason; replace ?? by ML or "
+            "CL. Classes: a CSV for --known-classes. '-' as for --json.",
         ),
     ] = None
 
@@ -347,7 +337,7 @@ def suggest(
     ask: Annotated[
         Literal["pairs", "classes"],
         options.option(
-            help="What to ask: whether two rows belong together, or of which class a row is."
+            help="What to ask: whether two rows belong together, or which class a row has."
         ),
     ] = "pairs",
     clustering: Annotated[
@@ -362,14 +352,14 @@ def suggest(
     seed: options.Seed = 0,
     time_limit: Annotated[
         float | None,
-        options.option(metavar="S", help="Time limit of the search."),
+        options.option(metavar="S", help="Time limit of the search.", group=options.LIMITS),
     ] = None,
     outputs: SuggestOutputs = SuggestOutputs(),
 ) -> ExitCode:
-    """Suggest the pairs, or rows, to ask an expert about next: those whose answers help most.
+    """Suggest the pairs, or rows, to ask an expert about next, because their answers help most.
 
     Answers are must-links (ML) and cannot-links (CL), or known classes, of the next run. Pairs
-    whose answers follow from the constraints, or from other suggested pairs, are left out.
+    whose answers follow from the constraints, or from other suggestions, are not suggested.
     """
     outputs.check([data, inputs.constraints, clustering])
     instance = inputs.read(data, outputs.quiet)
@@ -420,8 +410,8 @@ class JobOptions(options.StatedOptions):
     """Parameters of the run of every instance."""
 
 
-@options.declared_options(BatchParameters, "workers", "resume", "certificates")
-class BatchOptions(options.StatedOptions):
+@options.declared_options(BatchParameters, "workers")
+class BatchOptions(FolderOptions):
     """Parameters of the batch itself."""
 
 
@@ -452,7 +442,7 @@ def batch(
     base = None if parameters_file is None else read_parameters(parameters_file)[0]
     jobs = read_manifest(manifest, engine.stated(), base)
     amounts = f"{counted(len(jobs), 'instance')}, {counted(parameters.workers, 'worker')}"
-    # A reader who leaves does not end the batch: its results are in files.
+    # A batch continues if the reader of the log leaves: its results are in files.
     with running(outputs, has_folder=True) as current:
         current.tell(f"sdpbb {installed_version()}: batch of {amounts}")
         result = run_batch(
@@ -465,4 +455,4 @@ def batch(
         )
         current.tell(f"\n{result}")
         outputs.write(result, outputs.page(result.document))
-    return study_exit_code(result.interrupted, result.failed, result.succeeded)
+    return study_exit_code(result)

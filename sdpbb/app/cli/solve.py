@@ -13,7 +13,8 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.app import STATUSES, ExitCode, exit_code, say
 from sdpbb.app.cli.files import CertifiedOutputs, InstanceOptions, Outputs, import_engine, running
 from sdpbb.app.cli.options import EngineOptions, engine_options
-from sdpbb.errors import CertificateError, ParameterError
+from sdpbb.errors import CertificateError, InstanceError, ParameterError
+from sdpbb.run.parameters import LIMITS, WORKERS
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
@@ -72,17 +73,9 @@ def solve(
     )
 
 
-@engine_options(
-    "time_limit",
-    "node_limit",
-    "memory_limit",
-    "workers",
-    "dask",
-    "mpi",
-    with_defaults=False,
-)
+@engine_options(*LIMITS, *WORKERS, with_defaults=False)
 class ResumedOptions(options.StatedOptions):
-    """Parameters of a run that may differ when it is resumed."""
+    """Parameters that a resumed run may change."""
 
 
 def resume(
@@ -104,9 +97,9 @@ def resume(
     checkpoint: options.Checkpoint = None,
     outputs: CertifiedOutputs = CertifiedOutputs(),
 ) -> ExitCode:
-    """Resume a run from its checkpoint FILE, and keep saving to it.
+    """Resume a run from its checkpoint FILE, and continue to save to it.
 
-    Options that are not given stay as they were. A run that stopped at a limit needs a higher one
+    Parameters without an option stay as they were. A run that stopped at a limit needs a higher one
     to continue. A finished run prints its result again.
     """
     outputs.check([], checkpoint, resumed=file)
@@ -138,12 +131,12 @@ def _report(
 ) -> ExitCode:
     """Run, report and write the result; return the exit status.
 
-    instance : the one that is solved, for a page on it
+    instance : the instance, for the page
     """
     from sdpbb.search.events import Finished, all_of
 
     trace = _trace(outputs)
-    failures: list[SystemExit] = []
+    failures: list[InstanceError] = []
 
     def document(result: Result) -> Document:
         from sdpbb.plots.pages import run_document
@@ -151,14 +144,14 @@ def _report(
         return result.document() if instance is None else run_document(instance, result, trace)
 
     def write(event: Event) -> None:
-        """Write what there is before the certificate, which may take a while or fail."""
+        """Write the other files before the certificate, which may take long or fail."""
         if isinstance(event, Finished):
             result = event.result
             labels = None if result.partition is None else result.partition.labels
             labelling = outputs.labelling(labels, result.origin)
             try:
                 outputs.write(result, labelling, outputs.page(partial(document, result)))
-            except SystemExit as failure:
+            except InstanceError as failure:
                 failures.append(failure)
 
     with running(outputs) as current:
@@ -174,7 +167,7 @@ def _report(
 
 
 def _trace(outputs: CertifiedOutputs) -> Trace | None:
-    """Return an observer of the course of a run, if its page needs it."""
+    """Return an observer of the bounds of a run, if a page needs it."""
     if outputs.html is None:
         return None
     from sdpbb.search.trace import Trace
@@ -201,16 +194,15 @@ def gap(
 ) -> ExitCode:
     """Prove how far the clustering LABELS of the points in DATA is from the best one.
 
-    If LABELS violates constraints, they are listed. There is no gap then, only the lower bound and
-    the best clustering that satisfies the constraints; a certificate is about these. The exit
-    status is 0 for every proven gap, whether LABELS is optimal or not.
+    If LABELS violates constraints, they are listed. There is no gap then, only a lower bound and
+    the best clustering found. The exit status is 0 for every proven gap.
     """
     # The engine is imported last: errors in the input are reported without the wait.
     parameters = engine.parameters()
     outputs.check([data, inputs.constraints, given, engine.file])
     instance, numbers = _read(data, inputs, given, column, outputs.quiet)
     import_engine()
-    from sdpbb.questions.gap import optimality_gap
+    from sdpbb.questions.gap import gap_document, optimality_gap
     from sdpbb.search.events import all_of
 
     trace = _trace(outputs)
@@ -231,13 +223,8 @@ def gap(
         current.tell(f"\n{report}")
         best = report.result.partition
         labels = None if best is None else best.labels
-
-        def document() -> Document:
-            from sdpbb.questions.gap import gap_document
-
-            return gap_document(instance, report, trace)
-
         labelling = outputs.labelling(labels, instance.origin)
+        document = partial(gap_document, instance, report, trace)
         outputs.write(report, labelling, outputs.page(document))
     if failure is not None:
         raise failure
@@ -249,7 +236,7 @@ def gap(
 def _read(
     data: str, inputs: InstanceOptions, given: str, column: str | None, quiet: bool
 ) -> tuple[Instance, NDArray[np.intp]]:
-    """The instance, and the labels (n,) of its points."""
+    """Return the instance, and the labels (n,) of its points."""
     points = inputs.points(data, quiet)
     numbers = inputs.read_labels(given, column, len(points.points), points.origin, quiet)
     if inputs.k is None and points.k is None:
@@ -258,7 +245,7 @@ def _read(
 
 
 def _subject(report: GapReport) -> str:
-    """Return the subject of a certificate that cannot be about the labels."""
+    """Return the subject of a certificate if LABELS are not comparable."""
     why = "LABELS violate constraints" if report.violations else f"LABELS are not {report.k}"
     found = report.result.partition is not None
     about = "about the best clustering found" if found else "not about a clustering"
@@ -310,16 +297,15 @@ def verify(
     exact: Annotated[
         bool,
         options.flag(
-            help="Calculate with balls (python-flint) instead of rounded numbers, so that no "
-            "analysis of rounding errors is relied on. Takes longer; proofs by prices are not for "
-            "it."
+            help="Use ball arithmetic (python-flint) instead of rounded numbers, without relying "
+            "on an analysis of rounding errors. Slower; proofs by prices are not supported."
         ),
     ] = False,
     outputs: Outputs = Outputs(),
 ) -> ExitCode:
     """Check a certificate that 'sdpbb solve --certificate' wrote.
 
-    The claim of the certificate about the instance is proven again, without the solver.
+    The claim of the certificate is proven again, without the solver.
     """
     outputs.check([file, data, inputs.constraints, labels])
     if gap is not None and not 0.0 <= gap < 1.0:
@@ -352,8 +338,8 @@ def verify(
 
 
 def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificate) -> None:
-    """`Rejected` unless these are the clusters of a certificate that was verified; both are
-    numbered by their first points."""
+    """Raise `Rejected` unless these are the clusters of a verified certificate. Both are numbered
+    by their first points."""
     from sdpbb.checker.kernel.rejection import Rejected
 
     if certificate.cost is None:
@@ -365,7 +351,7 @@ def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificat
 def _instance(
     data: str, inputs: InstanceOptions, certificate: Certificate, quiet: bool
 ) -> Instance:
-    """The instance, with the certificate's number of clusters where nothing else states one."""
+    """Return the instance, with the certificate's number of clusters unless k is stated."""
     from sdpbb.checker.kernel.rejection import Rejected
 
     stated, points = None, inputs.points(data, quiet)

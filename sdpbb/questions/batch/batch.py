@@ -1,4 +1,4 @@
-"""`run_batch`: instances solved in worker processes, and a row for each as soon as it has ended."""
+"""`run_batch`: instances solved in worker processes, with a row for each as soon as it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.manifest import Job, read_manifest
 from sdpbb.questions.batch.outcome import RESULTS, BatchFolder, BatchResult, Row, open_folder
-from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.questions.study import Outcome, Study, solve_job
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors.memory import within_free_memory
@@ -28,12 +28,12 @@ from sdpbb.search.events import Compiling
 if TYPE_CHECKING:
     from sdpbb.search.result import Result
 
-# Fields of a result that are fields of a row.
+# Fields that results and rows share.
 MEASURED = (
     *("status", "termination", "objective", "lower_bound", "gap"),
     *("n_nodes", "n_blocks", "wall_seconds", "root_gap", "root_seconds"),
 )
-# Seconds that remain at least to an instance that has been read.
+# Minimum seconds for solving an instance after it was read.
 SHORTEST = 1e-9
 TABLE = "results.csv"
 FILES = (RESULTS, TABLE)
@@ -55,12 +55,13 @@ class BatchParameters(Parameters):
     )
     resume: bool = parameter(
         False,
-        "Resume the batch in the folder. Finished instances stay as they are, stopped ones too "
-        "unless a limit is higher now. All others run again.",
+        "Resume the run in the folder. Finished results stay as they are.",
+        reason="Instances that a limit has stopped run again if the limit is higher now.",
     )
     certificates: bool = parameter(
         False,
-        "Write a proof of each result. With --resume, instances without a proof run again.",
+        "Write a proof of each result into the folder, for 'sdpbb verify'.",
+        reason="With resume, instances without a proof run again.",
     )
 
 
@@ -76,40 +77,38 @@ def run_batch(
 ) -> BatchResult:
     """Solve many instances, each in isolation, and write a row for each.
 
-    A job whose files are wrong, whose process dies, or which does not end after its time limit is a
-    row that says so. A job whose process died is retried once, alone.
+    Wrong files, a process that dies, or a missed time limit become a row. A job whose process died
+    is retried once, alone.
 
     Parameters
     ----------
-    jobs : a manifest, or jobs of different names
-    folder : of the results; made if it is not there. `results.jsonl` holds a row per job as soon as
-        it is done, on disk even if this process is killed; a later row of a name takes the place of
-        an earlier one. `results.csv`, the rows in the order of the jobs, is written at the end,
-        `labels/NAME.csv` for each clustering, and `certificates/NAME.cert` for each run that is to
-        leave a proof
-    parameters : how it is done
-    observer : hears that kernels are compiled, once per machine and version
-    interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
-        is running then, which do not settle their jobs
-    executor : any `concurrent.futures.Executor`, each worker of which solves one instance at a
-        time; otherwise as for `sdpbb.solve`. Workers read the files of the jobs, and jobs keep
-        their time limits themselves: one that does not is not killed
-    on_row : is called with each row as it has been written, and with the number of jobs to come
+    jobs : a manifest, or jobs with different names
+    folder : folder for the results, made if it does not exist. `results.jsonl` has a row for each
+        job as soon as it ends, even if this process is killed; the last row of a name counts.
+        `labels/NAME.csv` has each clustering, and `certificates/NAME.cert` each requested proof.
+        `results.csv`, with rows in the order of the jobs, is written at the end
+    parameters : parameters of the batch
+    observer : receives the event that kernels are compiled, once per machine and version
+    interrupt : event that ends the batch early. Running jobs get a row, but run again after a
+        resume
+    executor : any `concurrent.futures.Executor`; each worker reads and solves one instance at a
+        time. Otherwise as for `sdpbb.solve`. A job that misses its time limit is not killed
+    on_row : called with each row once it is written, and with the number of jobs to come
 
     Raises
     ------
     InstanceError
-        If the manifest is wrong, the folder cannot be used, or something cannot be written.
+        If the manifest is wrong, the folder cannot be used, or a file cannot be written.
     FileInUse
         If another batch writes to the folder.
     ParameterError
-        If two jobs have the same name, or there are workers beside an executor.
+        If two jobs have the same name, or workers and an executor are given.
     BackendFailure
         If worker processes cannot start.
     Interrupted
-        (A KeyboardInterrupt.) After Ctrl-C in the main thread, unless there is an interrupt of the
-        caller's: the batch ends as for that, and the result is the attribute `result`. A second
-        Ctrl-C raises KeyboardInterrupt at once.
+        (A KeyboardInterrupt.) After Ctrl-C in the main thread, unless the caller gives an
+        interrupt. The batch ends in the same way, and the result is the attribute `result`. A
+        second Ctrl-C raises KeyboardInterrupt at once.
     """
     parameters = parameters or BatchParameters()
     listed = read_manifest(jobs) if isinstance(jobs, (str, os.PathLike)) else list(jobs)
@@ -159,7 +158,7 @@ def run_batch(
 
 
 def _written(folder: BatchFolder, job: Job, key: str, outcome: Outcome) -> Row:
-    """Return the row of a job, written with its labels; files of earlier runs are removed."""
+    """Write the row of a job and its labels, remove files of earlier runs, and return the row."""
     value: dict[str, Any] = dict(outcome.value or {})
     if outcome.failure is not None:
         value |= {"status": outcome.failure, "message": outcome.message}
@@ -189,7 +188,7 @@ def _certificate(job: Job) -> str:
 def evaluate(job: Job, certificate: str | None) -> Outcome:
     """Read and solve the instance of a job.
 
-    Reading counts towards its time limit; the worker's interrupt ends the run with what was found.
+    Reading counts towards the time limit; the worker's interrupt ends the run early.
 
     Parameters
     ----------
@@ -198,8 +197,8 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
 
     Returns
     -------
-    Fields of a `Row`, with "labels" as the content of their file or None, and "certificate" as
-    whether there is one.
+    Fields of a `Row`. "labels" is the content of their file or None, "certificate" whether a
+    certificate was written.
     """
     from sdpbb.problem.formats import labels_file, read_instance
 
@@ -210,7 +209,7 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
         instance = read_instance(job.data, job.k, job.constraints, **reading)
     seconds = max(SHORTEST, job.parameters.time_limit - (time.monotonic() - started))
     parameters = replace(job.parameters, time_limit=seconds)
-    outcome = solved(instance, parameters, certificate=certificate)
+    outcome = solve_job(instance, parameters, certificate=certificate)
     result: Result = outcome.value
     messages = [outcome.message] if outcome.message else []
     messages += [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]

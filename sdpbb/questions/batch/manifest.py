@@ -1,7 +1,7 @@
 """Manifests: the instances of a batch, and the parameters of each.
 
-A manifest is TOML: tables `[[instance]]`, each of one or more instances, and a table `[defaults]`
-for what they have in common.
+A manifest is TOML: tables `[[instance]]`, each for one or more instances, and a table `[defaults]`
+for shared keys.
 
     [defaults]
     time_limit = 60
@@ -15,15 +15,14 @@ for what they have in common.
     k = 3
     name = "{stem}-three"
 
-Keys are `KEYS`: the files, how they are read, and any parameter of `SolverParameters`, those of
-components by their path, as in `sdp.max_iterations = 300`. Only `data` is needed. `data` and
-`constraints` are paths or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the
-manifest's folder, and there is an instance for each file of data, with each of its files of
-constraints. In `constraints`, `{stem}` stands for the name of the file of data without its ending,
-and `{parent}` for the name of its folder, as in `known_classes`, a file of known classes or a
-column of the data; in `name`, `{constraints}` also stands for the stem of the file of constraints.
-Without a name, an instance is called `STEM-CONSTRAINTS-kK`, less what is not given, and less
-`STEM-` if `CONSTRAINTS` begins with it.
+Keys are `KEYS`: the files, options of reading them, and parameters of `SolverParameters`, also by
+path, as in `sdp.max_iterations = 300`. Only `data` is required. `data` and `constraints` are paths
+or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the folder of the manifest. Each
+file of data with each of its files of constraints is an instance. In `constraints` and
+`known_classes`, `{stem}` is the name of the file of data without its ending, and `{parent}` the
+name of its folder. In `name`, `{constraints}` is also the stem of the file of constraints. The
+default name is `STEM-CONSTRAINTS-kK`, without missing parts, and without `STEM-` if `CONSTRAINTS`
+begins with it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from typing import Any, Self
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.textfile import open_text, shown
-from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
+from sdpbb.run.parameters import LIMITS, SHORT_NAMES, WORKERS, SolverParameters
 from sdpbb.runtime.declaration import (
     Parameters,
     declared_values,
@@ -56,17 +55,14 @@ from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
 
 LONGEST_NAME = 200
-"""Bytes of a job's name, which also names a file."""
-
-NOT_OF_JOBS = ("workers", "dask", "mpi")
-"""Parameters that say who does the work: of a batch, not of its jobs."""
+"""Maximum bytes of a job's name, which is also the name of a file."""
 
 _PATH = "a text that is not empty"
 
 
 @dataclass(frozen=True)
 class Job(Parameters):
-    """One instance and the parameters of its run, which takes one process, two for long steps.
+    """One instance and the parameters of its run, in one process, or two for long steps.
 
     Raises
     ------
@@ -97,7 +93,7 @@ class Job(Parameters):
             expected = f"a name of at most {LONGEST_NAME} bytes"
         if expected is not None:
             raise ParameterError(f"name = {shown(name)}: expected {expected}")
-        for name in NOT_OF_JOBS:
+        for name in WORKERS:
             value = getattr(self.parameters, name)
             if value != getattr(SolverParameters, name):
                 raise wrong(name, value, "none, as each instance of a batch runs in one process")
@@ -106,12 +102,12 @@ class Job(Parameters):
     def from_keys(
         cls, values: Mapping[str, Any], parameters: SolverParameters | None = None
     ) -> Self:
-        """Return the job that the keys of a manifest state.
+        """Return the job with these keys of a manifest.
 
         Parameters
         ----------
         values : by key, see `KEYS`
-        parameters : of the run, those that no key states
+        parameters : parameters of the run that no key gives
 
         Raises
         ------
@@ -123,25 +119,25 @@ class Job(Parameters):
 
     def limits(self) -> dict[str, float | int | None]:
         """Return time_limit, node_limit and memory_limit; None for no limit."""
-        limits = {name: getattr(self.parameters, name) for name in _LIMITS}
+        limits = {name: getattr(self.parameters, name) for name in LIMITS}
         return {name: None if limit == math.inf else limit for name, limit in limits.items()}
 
     def key(self) -> str:
-        """Return the digest of the job by which its row is recognised.
+        """Return the digest of the job that identifies its row.
 
-        It is of the job's name, of the contents and the names of its files, and of the parameters
-        of its run apart from limits.
+        It covers the name of the job, contents and names of its files, and the parameters of its
+        run except limits.
 
-        The folders that the files are in do not count, so that a batch can be moved.
+        Folders do not count, so that a batch can be moved.
         """
-        # A new parameter leaves the digests of old rows as they are: its default is not in them.
+        # Defaults are not in digests, so that new parameters do not change old ones.
         values: dict[str, Any] = {"name": self.name, "k": self.k} | {
             declaration.path: value
             for part in (self.reading, self.parameters)
             for declaration, value in declared_values(part)
             if not isinstance(value, Parameters) and value != declaration.default
         }
-        for name in _LIMITS:
+        for name in LIMITS:
             values.pop(name, None)
         files = {name: getattr(self, name) for name in ("data", "constraints")}
         files["known_classes"] = self.reading.known_classes
@@ -152,12 +148,11 @@ class Job(Parameters):
 
 
 _OWN = ("data", "name", "k", "constraints")
-_LIMITS = ("time_limit", "node_limit", "memory_limit")
 KEYS = (
     *_OWN,
     *own_declarations(Reading),
     *SHORT_NAMES,
-    *(name for name in own_declarations(SolverParameters) if name not in NOT_OF_JOBS),
+    *(name for name in own_declarations(SolverParameters) if name not in WORKERS),
 )
 """Keys of a manifest, or the component that a key begins with."""
 
@@ -168,7 +163,7 @@ def _divided(
     """Return the fields of a job, the options of reading, and the parameters of a run.
 
     values : by key
-    parameters : parameters that no key states
+    parameters : parameters that no key gives
     """
     for key in values:
         if key.partition(".")[0] not in KEYS:
@@ -182,7 +177,7 @@ def _divided(
 
 
 def _digest(path: str) -> str | None:
-    """Return the digest of a file's contents; None where there is no regular file to be read."""
+    """Return the digest of the contents of a file; None if no regular file can be read."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
@@ -197,27 +192,27 @@ def read_manifest(
     overrides: Mapping[str, Any] | None = None,
     parameters: SolverParameters | None = None,
 ) -> list[Job]:
-    """Return the jobs that a manifest names, in its order; files that a pattern matches in theirs.
+    """Return the jobs of a manifest in its order; matches of a pattern are sorted.
 
     Parameters
     ----------
     path : a file whose name ends in `.toml`
-    overrides : parameters of the runs, by key, that take precedence over those of the manifest
-    parameters : of the runs, those that neither states; not their workers, dask and mpi, as an
-        instance takes one process
+    overrides : parameters of the runs, by key, that take precedence over the manifest
+    parameters : parameters of the runs that neither gives. workers, dask and mpi are ignored, as
+        each job has one process
 
     Raises
     ------
     ParameterError
         On the overrides.
     InstanceError
-        One line: the manifest, the number of the table, what is wrong and what would be right. Two
-        jobs of the same name and patterns that match no file are wrong; files that are named and
-        are not there are not, until they are read.
+        One line: the manifest, the number of the table, what is wrong and what is expected. Two
+        jobs with the same name and patterns without a match are errors. A missing file is only an
+        error of its job.
     """
     overrides = {SHORT_NAMES.get(key, key): value for key, value in (overrides or {}).items()}
     SolverParameters().updated(overrides)
-    base = replace(parameters or SolverParameters(), workers=1, dask=None, mpi=False)
+    base = (parameters or SolverParameters()).alone()
     name, jobs, places = shown_path(path), dict[str, Job](), dict[str, str]()
     if Path(path).suffix.lower() != ".toml":
         raise InstanceError(f"{name}: expected a manifest whose name ends in .toml")
@@ -229,7 +224,7 @@ def read_manifest(
         where = f"{name}: [[instance]] {number}"
         values = common | table
         if "constraints" not in values:
-            # Defaults on how constraints are to be read say nothing to an instance without any.
+            # Defaults on reading constraints do not apply to an instance without constraints.
             unused = {*OF_CONSTRAINTS} - {*table}
             values = {key: value for key, value in values.items() if key not in unused}
         with _named(where):
@@ -288,9 +283,9 @@ def _expanded(
 
     Parameters
     ----------
-    values : by key, one of "data" at least
-    folder : what paths are relative to; "" for the working folder
-    suffix : of names that are not given
+    values : values by key, at least "data"
+    folder : folder that paths are relative to; "": the working folder
+    suffix : suffix of default names
 
     Raises
     ------
@@ -320,12 +315,12 @@ def _expanded(
 def _matched(key: str, pattern: str, folder: str, placeholders: Mapping[str, str]) -> list[str]:
     """Return the paths that match a pattern, each beginning with the folder.
 
-    A path that is no pattern is returned as it is.
+    A path that is not a pattern is returned as it is.
     """
     plain = os.path.join(folder, _filled(pattern, placeholders))
     if "\0" in plain or os.path.lexists(plain) or not glob.has_magic(pattern):
         return [plain]
-    # What placeholders and the folder stand for is no pattern, whatever letters are in it.
+    # Letters such as * in values of placeholders or in the folder are not patterns.
     escaped = {key: glob.escape(value) for key, value in placeholders.items()}
     wanted = os.path.join(glob.escape(folder), _filled(pattern, escaped))
     found = sorted(path for path in glob.glob(wanted, recursive=True) if not os.path.isdir(path))

@@ -1,4 +1,4 @@
-"""Outcome of a batch: rows in a folder, each on disk when its job has ended, and their summary."""
+"""Outcome of a batch: rows in a folder, each on disk when its job ends, and their summary."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from sdpbb.runtime.results import Tabular, plain, values_of
 from sdpbb.runtime.values import counted, percent_up, seconds_text, shortened
 from sdpbb.search.result import SolutionStatus, Termination
 
-# Rows of a table; letters of a name and of a message in it.
+# Maximum rows of a table, and letters of a name and of a message in it.
 MOST_ROWS, LONGEST, LONGEST_MESSAGE = 2_000, 60, 120
 ANSWERS = frozenset({SolutionStatus.OPTIMAL, SolutionStatus.INFEASIBLE})
-"""Statuses of rows that have succeeded: the optimum is proven, or that there is no clustering."""
+"""Statuses of rows with an answer: proven optimal, or proven infeasible."""
 
 STOPPED = frozenset({SolutionStatus.FEASIBLE, SolutionStatus.UNKNOWN})
-"""Statuses of rows that were stopped before that."""
+"""Statuses of rows that were stopped before an answer."""
 
 ACCIDENTS = frozenset({Termination.INTERRUPTED.value, Termination.WORKERS_LOST.value})
-"""Terminations of rows whose job is done again, whatever its limits."""
+"""Terminations of rows whose job runs again, whatever its limits."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -39,16 +39,15 @@ class Row(Entry):
     Attributes
     ----------
     name, data, constraints : of the job
-    status : of the solution, or why there is none
+    status : status of the solution, or the failure
     termination : why the run stopped, as in `sdpbb.Termination`; None without a run
-    message : what is wrong, the proof of infeasibility, warnings, notes of the result; "" for none
+    message : error, proof of infeasibility, warnings, and notes of the result; or ""
     n_points, n_features, k, n_must_link, n_cannot_link : of the instance; None if it was not read
     objective, lower_bound, gap, n_nodes, n_blocks, root_gap, root_seconds : as in `Result`
     wall_seconds : of the run, without reading
     bounding, gap_asked, seed, time_limit, node_limit, memory_limit : of the job
-    attempts : number of worker processes that have run it
-    labels, certificate : the files of labels and of the proof, relative to the folder of the
-        results; None without
+    attempts : number of workers that have started the job
+    labels, certificate : files of the labels and of the proof, relative to the folder, or None
     version : of sdpbb
     key : `Job.key`
     """
@@ -96,9 +95,9 @@ class Row(Entry):
         return self.termination == Termination.INTERRUPTED.value
 
     def settles(self, job: Job) -> bool:
-        """Return whether this row settles its job, which need not be done again.
+        """Return whether the job of this row need not run again.
 
-        It has an answer, or it was stopped by limits none of which is higher now.
+        It has an answer, or was stopped by limits, none of which is higher now.
         """
         if self.succeeded:
             return True
@@ -130,7 +129,7 @@ class Row(Entry):
         Raises
         ------
         KeyError, TypeError, ValueError
-            If they are not what `to_row` gives.
+            If the values do not come from `to_row`.
         """
         status = values["status"]
         kind = Failure if status in {failure.value for failure in Failure} else SolutionStatus
@@ -157,10 +156,10 @@ class BatchResult(Report, Tabular):
 
     Attributes
     ----------
-    rows : one per job that has been done, now or before, in the order of the jobs
-    n_jobs : of the batch
-    wall_seconds : of this run of the batch
-    interrupted : whether it was ended before all jobs were done
+    rows : one for each finished job, of this or earlier runs, in the order of the jobs
+    n_jobs : number of jobs of the batch
+    wall_seconds : duration of this run of the batch
+    interrupted : whether an interrupt ended the batch before all jobs
     """
 
     rows: tuple[Row, ...]
@@ -191,15 +190,19 @@ class BatchResult(Report, Tabular):
         """True if every job has an answer."""
         return len(self.answered) == self.n_jobs
 
+    is_complete = succeeded
+
     @property
     def stopped(self) -> list[Row]:
-        """Rows that were stopped before there was an answer."""
+        """Rows that were stopped before an answer."""
         return [row for row in self.rows if row.status in STOPPED]
 
     @property
     def failed(self) -> list[Row]:
-        """Rows of jobs whose run did not end as it should."""
+        """Rows of jobs that failed."""
         return [row for row in self.rows if not row.succeeded and row.status not in STOPPED]
+
+    problems = failed
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -208,7 +211,7 @@ class BatchResult(Report, Tabular):
         return values_of(self, *jobs) | {"counts": counts, "rows": plain(self.rows)}
 
     def document(self) -> Document:
-        """Return counts by status, means, and the instances without an answer, then all others."""
+        """Return counts by status, then the instances that failed, were stopped, and are proven."""
         solved = self.answered
         tone = Tone(f"{len(solved):,} of {self.n_jobs:,} instances are proven", "fair")
         if self.failed:
@@ -235,16 +238,15 @@ _SAFE = f"; the rows in {RESULTS} are safe: resume with --resume"
 
 
 class BatchFolder:
-    """Folder with the results of a batch, which one process writes to at a time.
+    """Folder with the results of a batch; one process writes at a time.
 
-    `results.jsonl` has an object of JSON on each line. A line is on disk when `append` returns. A
-    line that the end of a process, or a full disk, left unfinished is cut off when the folder is
-    opened the next time.
+    `results.jsonl` has a JSON object on each line. A line is on disk when `append` returns. An
+    unfinished line, after a kill or on a full disk, is removed when the folder is opened again.
 
     Attributes
     ----------
-    path : of the folder
-    rows : those of earlier runs; the last one of a job counts
+    path : path of the folder
+    rows : rows of earlier runs; the last one of a job counts
 
     Methods that write raise an InstanceError on what cannot be written.
     """
@@ -262,7 +264,7 @@ class BatchFolder:
             os.fsync(self._file.fileno())
 
     def file(self, name: str) -> str:
-        """Return the path of a file, whose name may begin with a folder, which is made."""
+        """Return the path of a file; make the folder that its name may begin with."""
         path = os.path.join(self.path, name)
         with writing(os.path.dirname(path), _SAFE):
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -275,7 +277,7 @@ class BatchFolder:
             write_atomically(path, content)
 
     def remove(self, name: str) -> None:
-        """Remove a file of an earlier run, if there is one."""
+        """Remove a file of an earlier run, if it exists."""
         path = os.path.join(self.path, name)
         if os.path.lexists(path):
             with writing(path, _SAFE):
@@ -284,21 +286,22 @@ class BatchFolder:
 
 @contextlib.contextmanager
 def open_folder(path: FilePath, resume: bool) -> Iterator[BatchFolder]:
-    """Open the folder at path, made if it is not there, and read its results.
+    """Open or make the folder at path, and read its results.
 
-    resume : whether it may hold a batch
+    resume : whether the folder may hold results
 
     Raises
     ------
     InstanceError
-        If it cannot be made; if it holds a batch and should not, or lines that are no rows.
+        If the folder cannot be made, holds results without resume, or holds lines that are not
+        rows.
     FileInUse
         If another process uses it.
     """
     folder = make_folder(path, RESULTS, resume)
     results = os.path.join(folder, RESULTS)
     with writing(results):
-        # Unbuffered: what could not be written must not be tried again when the file is closed.
+        # Unbuffered: closing the file must not retry a write that failed.
         file = open(os.open(results, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)  # noqa: SIM115
     with file:
         hold(file, results, "batch")
