@@ -268,8 +268,8 @@ Constraints = Annotated[
     option(
         metavar="FILE",
         help="Lines 'ML i j' (must-link), 'CL i j' (cannot-link), rows from 0; soft: 'SML i j w', "
-        "'SCL i j w'; 'GAMMA x' (maximum diameter), 'DELTA x' (minimum separation), MINSIZE, "
-        "MAXSIZE, ...",
+        "'SCL i j w'; 'GAMMA x' (maximum diameter), 'DELTA x' (minimum separation); MINSIZE, "
+        "MAXSIZE, SIZES, MINWEIGHT, MAXWEIGHT, OVERLAP, DIFFERENCE, SOFTCL.",
     ),
 ]
 Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.", group=ENGINE)]
