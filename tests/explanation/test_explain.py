@@ -233,7 +233,7 @@ def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
 
     wrong = MilpSolution(MilpStatus.INFEASIBLE)
     monkeypatch.setattr(colouring, "colour_exactly", lambda *_: (None, None))
-    monkeypatch.setattr(colouring, "solved_within", lambda *_: wrong)
+    monkeypatch.setattr(colouring, "solve_binary_programme", lambda *_: wrong)
     bipartite = [(i, j) for i in range(3) for j in range(3, 6)]
     with pytest.raises(BackendFailure, match="a clustering satisfies them"):
         explain_infeasibility(Instance(points(6), 3, None, bipartite))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +12,14 @@ from scipy.sparse import csc_array
 
 from sdpbb.errors import BackendFailure
 from sdpbb.runtime.archive import stored
-from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, unit
+from sdpbb.runtime.backends.programme import (
+    BinaryProgramme,
+    MilpSolution,
+    MilpStatus,
+    seconds_for,
+    unit,
+)
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 STATUS = {
     highspy.HighsModelStatus.kOptimal: MilpStatus.OPTIMAL,
@@ -40,8 +46,7 @@ _STATUSES = {int(status): status for status in highspy.HighsBasisStatus.__member
 
 def solved_by_highs(
     programme: BinaryProgramme,
-    stop: Callable[[], bool] | None = None,
-    time_limit: float | None = None,
+    time_left: TimeLeft = no_limit,
     warm_start: NDArray[np.float64] | None = None,
 ) -> MilpSolution:
     """Minimise a binary programme, as `milp.solve_binary_programme` does.
@@ -49,15 +54,14 @@ def solved_by_highs(
     Values are as HiGHS has them, near 0 and 1.
     """
     scale = unit(programme.objective)
-    limit = highspy.kHighsInf if time_limit is None else time_limit
     lp = _converted(programme, scale)
     lp.integrality_ = [highspy.HighsVarType.kInteger] * programme.n_variables
-    highs = holding(lp, mip_rel_gap=0.0, mip_abs_gap=0.0, time_limit=limit)
+    highs = holding(lp, mip_rel_gap=0.0, mip_abs_gap=0.0, time_limit=seconds_for(time_left))
     if warm_start is not None:
         columns = np.arange(programme.n_variables, dtype=np.int32)
         values = np.asarray(warm_start, dtype=np.float64)
         expect_ok(highs.setSolution(len(columns), columns, values), "warm start")
-    status, info = _status_after(highs, stop), highs.getInfo()
+    status, info = _status_after(highs, time_left), highs.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         if status is MilpStatus.OPTIMAL:
             raise BackendFailure("HiGHS: optimal without a feasible solution")
@@ -67,7 +71,7 @@ def solved_by_highs(
     is_closed = programme.objective @ np.round(x) - bound <= LARGEST_GAP * max(scale, abs(bound))
     if status is MilpStatus.OPTIMAL and warm_start is not None and not is_closed:
         # HiGHS 1.16 returns some warm starts as optimal whose cost is above its own bound.
-        return solved_by_highs(programme, stop, time_limit)
+        return solved_by_highs(programme, time_left)
     return MilpSolution(status, x)
 
 
@@ -89,14 +93,11 @@ class LinearModel:
         self._highs = holding(_converted(programme), solver="simplex", presolve="off")
 
     def minimise(
-        self,
-        objective: NDArray[np.float64],
-        time_limit: float | None = None,
-        stop: Callable[[], bool] | None = None,
+        self, objective: NDArray[np.float64], time_left: TimeLeft = no_limit
     ) -> MilpSolution:
-        """Minimise c'x for c = objective (p,), finite; time_limit in seconds, > 0.
+        """Minimise c'x for c = objective (p,), finite.
 
-        It is given up, as when the time is over, once `stop`, which is asked on the way, is true.
+        time_left : checked on the way; the solve ends, out of time, once no time is left
 
         Returns
         -------
@@ -111,9 +112,9 @@ class LinearModel:
         status = highs.changeColsCost(len(self._columns), self._columns, objective)
         expect_ok(status, "changing the costs")
         # HiGHS counts the time of all runs of one object together.
-        limit = highspy.kHighsInf if time_limit is None else highs.getRunTime() + time_limit
+        limit = highs.getRunTime() + seconds_for(time_left)
         expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
-        found = _status_after(highs, stop)
+        found = _status_after(highs, time_left)
         if found is not MilpStatus.OPTIMAL:
             return MilpSolution(found)
         # Values may leave the cube by the feasibility tolerance.
@@ -147,20 +148,19 @@ def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
     return highs
 
 
-def run(highs: highspy.Highs, stop: Callable[[], bool] | None = None) -> None:
-    """Solve what HiGHS holds; BackendFailure if that ends with an error.
+def run(highs: highspy.Highs, time_left: TimeLeft = no_limit) -> None:
+    """Solve the loaded programme; BackendFailure if that ends with an error.
 
-    stop : asked between steps of the simplex method and nodes of a tree, not by presolve; once it
-        is true the solve ends, as one interrupted
+    time_left : checked between steps of the simplex method and between nodes of a tree, not by
+        presolve; the solve is interrupted once no time is left
     """
-    if stop is not None:
-        asked = stop
 
-        def look(kind: Any, message: str, data: Any, answer: Any, user: Any) -> None:
-            # Without an answer HiGHS goes on; of logging calls there is none.
-            if answer is not None and asked():
-                answer.user_interrupt = True
+    def look(kind: Any, message: str, data: Any, answer: Any, user: Any) -> None:
+        # Logging calls have no answer. HiGHS continues unless the answer interrupts it.
+        if answer is not None and time_left() <= 0.0:
+            answer.user_interrupt = True
 
+    if time_left is not no_limit:
         highs.setCallback(look, None)
         for kind in _INTERRUPTIBLE:
             highs.startCallback(kind)
@@ -174,7 +174,7 @@ def run(highs: highspy.Highs, stop: Callable[[], bool] | None = None) -> None:
         # The presolve of HiGHS 1.15 ends some small set partitioning programmes with an error.
         expect_ok(highs.setOptionValue("presolve", "off"), "option presolve")
         outcome = highs.run()
-    if stop is not None:
+    if time_left is not no_limit:
         for kind in _INTERRUPTIBLE:
             highs.stopCallback(kind)
         highs.setCallback(None, None)
@@ -182,9 +182,9 @@ def run(highs: highspy.Highs, stop: Callable[[], bool] | None = None) -> None:
         raise BackendFailure("HiGHS: the solve ended with an error")
 
 
-def _status_after(highs: highspy.Highs, stop: Callable[[], bool] | None) -> MilpStatus:
+def _status_after(highs: highspy.Highs, time_left: TimeLeft) -> MilpStatus:
     """Solve what HiGHS holds; BackendFailure if it ends without a verdict for another reason."""
-    run(highs, stop)
+    run(highs, time_left)
     verdict = highs.getModelStatus()
     if verdict not in STATUS:
         raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")

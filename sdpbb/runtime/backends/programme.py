@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sdpbb.runtime.time_left import TimeLeft
+
 # A row of a solution rounded to 0 and 1 may miss its sides by the rounding of the coefficients.
 ROW_TOLERANCE = 1e-9
+# Least time limit of a solver, in seconds: limits must be above 0.
+LEAST_SECONDS = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +82,8 @@ def unit(objective: NDArray[np.float64]) -> float:
     """
     largest = float(np.abs(objective).max(initial=0.0))
     return 2.0 ** (math.frexp(largest)[1] - 10) if largest > 0.0 else 1.0
+
+
+def seconds_for(time_left: TimeLeft) -> float:
+    """Return the time limit of a solver, in seconds: LEAST_SECONDS or more; inf: no limit."""
+    return max(LEAST_SECONDS, time_left())
