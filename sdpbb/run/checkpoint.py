@@ -13,7 +13,7 @@ import numpy as np
 
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, Instance
-from sdpbb.run.certificates.proof import Proof
+from sdpbb.run.certificates.recorded import Proof
 from sdpbb.run.decomposition.subsets import SubsetBounds
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.archive import Encoder, decoded, stored

@@ -24,8 +24,8 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.jit import clock_stopped_by_compiler
+from sdpbb.runtime.memory import free_mebibytes
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
@@ -143,7 +143,7 @@ def root_affinities(
         yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.weights.sum())
         return
     time_left = at_most(no_limit, time_limit)
-    with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run.run`
+    with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run.solving`
         cost = _cost_of_some(contraction, time_left)
         run, is_last = AdmmRun.begin(contraction, SdpParameters()), False
         while not is_last:

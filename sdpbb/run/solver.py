@@ -1,4 +1,4 @@
-"""`solve` and `resume`: check what is asked for, and run it (`sdpbb.run.run`)."""
+"""`solve` and `resume`: check what is asked for, and run it (`sdpbb.run.solving`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sdpbb.run.arguments import (
 from sdpbb.run.checkpoint import RunState, read_checkpoint
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable, log
-from sdpbb.run.run import Run
+from sdpbb.run.solving import Run
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.files import FilePath, new_file_problem, output_problem, shown_path
 from sdpbb.runtime.interruption import interruptible
@@ -150,7 +150,7 @@ def _run(
         raise wrong("observer", observer, "a function of one argument, an event")
     observers = [log, ProgressTable(), observer] if verbose else [log, observer]
     told = all_of(*observers)
-    return interruptible(interrupt, lambda stop: Run(state, told, stop, **more).result())
+    return interruptible(interrupt, lambda stop: Run(state, told, stop, **more).run())
 
 
 class Changes(TypedDict, total=False):

@@ -17,7 +17,7 @@ from sdpbb.problem.feasibility import find_feasible
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.cores import using_cores
-from sdpbb.search.limits import ENDLESS, Budget
+from sdpbb.search.clocks import ENDLESS, Budget
 from sdpbb.search.node import (
     Fixings,
     Node,
@@ -38,12 +38,10 @@ class EvaluationContext:
     """Data shared by the evaluations of all nodes of a run.
 
     milp_solver : of integer programmes
-    fixing : whether pairs are fixed that every better clustering keeps apart
-    is_without_bound : whether memory holds no bound that leads anywhere, so that all there is to do
-        is to look for clusterings at the root
-    keeps_evidence : whether results carry the evidence of their bounds, for a certificate
-    heuristic_iterations : of bounding a node, at which heuristics start from the relaxation's
-        solution; they also do at its end
+    fixing : whether to fix cannot-links that every better clustering satisfies
+    may_bound : whether a bound fits the memory; if not, only heuristics run, at the root
+    heuristic_iterations : iterations of the bounding after which heuristics start from the solution
+        of the relaxation. They also run at its end
     """
 
     instance: Instance
@@ -53,8 +51,7 @@ class EvaluationContext:
     seed: int
     milp_solver: IntegerSolver = "auto"
     fixing: bool = True
-    is_without_bound: bool = False
-    keeps_evidence: bool = False
+    may_bound: bool = True
     heuristic_iterations: tuple[int, ...] = (60, 160, 320)
 
 
@@ -160,10 +157,10 @@ class _Evaluation:
 
     def run(self) -> NodeResult:
         """Alternate bounds and heuristics until the node is closed, stalled or left."""
-        if self.budget.is_urgent():
+        if self.budget.is_over:
             return self._result(NodeStatus.UNFINISHED)
-        is_to_be_bounded = self.budget.bounds and not self.context.is_without_bound
-        if not is_to_be_bounded:
+        may_bound = self.budget.may_bound and self.context.may_bound
+        if not may_bound:
             self._raise_to(self.context.bounding.scatter(self.bounded))
         if self._n_heuristics == 0:
             apart = self._split_components()
@@ -172,10 +169,10 @@ class _Evaluation:
             if apart is not None:
                 return apart
             self._n_heuristics = 1
-        if not is_to_be_bounded:
+        if not may_bound:
             return self._result(NodeStatus.UNFINISHED)
         run = self._begin()
-        while not self.budget.is_urgent():
+        while not self.budget.is_over:
             self._progress = run.advance(self._cutoff, self.budget.time_left)
             self._raise_to(self._progress.bound)
             if self._bound == NO_CLUSTERING:
@@ -196,12 +193,12 @@ class _Evaluation:
                     return apart
             if stalled:
                 return self._fix_or_branch(run)
-            if self.budget.is_over() or improved:  # another process may not come back from a step
+            if self.budget.has_used_slice or improved:
                 break
         # A provisional bound takes some time as well, so it is taken only if this evaluation has
         # done a good part of the run's iterations.
         enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
-        if enough or self._progress.is_cut or self.budget.is_urgent():
+        if enough or self._progress.is_cut or self.budget.is_over:
             self._raise_to(self.context.bounding.provisional(run, self._bound))
         return self._result(NodeStatus.UNFINISHED)
 
@@ -250,10 +247,10 @@ class _Evaluation:
         None, too, if that hardly makes anything smaller.
         """
         cutoff, instance = self._cutoff, self.context.instance
-        if not math.isfinite(cutoff) or self.context.is_without_bound:
+        if not math.isfinite(cutoff) or not self.context.may_bound:
             return None
         component_of, evidence = self.context.bounding.components_apart(
-            self.bounded, instance, cutoff, self.budget.is_urgent
+            self.bounded, instance, cutoff, lambda: self.budget.is_over
         )
         components = self.bounded.lift(component_of)
         fixings = Fixings(components=components, below=cutoff)
@@ -299,7 +296,7 @@ class _Evaluation:
         rng = np.random.default_rng([self.context.seed, self.node.number, self._n_heuristics])
         # Where time is limited, most of what is left at the root is for its bound.
         before = LIMITED_SHARE if self.decided.has_limits else BEFORE_SHARE
-        share = before if run is None and not self.context.is_without_bound else 1.0
+        share = before if run is None and self.context.may_bound else 1.0
         self._heuristic.search(
             rng,
             affinity,
@@ -342,7 +339,7 @@ class _Evaluation:
         is_kept = self._of_blocks(self.labels, self.decided) is not None
         return NodeResult(
             status=status,
-            bound=self._bound if self.context.keeps_evidence else self._bound.bare(),
+            bound=self._bound if self.context.bounding.keeps_evidence else self._bound.bare(),
             labels=self.labels,
             cost=self.upper,
             source=self.source,

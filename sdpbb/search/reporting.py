@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from sdpbb.search.clocks import Limits
 from sdpbb.search.events import Observer, Progress
-from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Tree
 

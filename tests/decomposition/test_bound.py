@@ -29,8 +29,8 @@ from sdpbb.run.decomposition.subsets import (
 )
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
+from sdpbb.search.clocks import Budget
 from sdpbb.search.events import SubsetsBounded, SubsetsChosen
-from sdpbb.search.limits import Budget
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import any_instance
 from tests.enumeration import Truth, canonical, random_instance

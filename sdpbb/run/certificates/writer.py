@@ -1,6 +1,6 @@
-"""Certificates of results: their files, and the log of the steps of a recorded proof.
+"""Certificates of results: the file, and the log of the steps of a recorded proof.
 
-In each node constraint propagation is repeated, with a clique as the reason of each merge.
+In each node, constraint propagation is repeated, and each merge is explained by a clique.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sdpbb.problem.colouring import decide
 from sdpbb.problem.contraction import equal_points
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.infeasibility import Infeasibility, clique_merges
-from sdpbb.run.certificates.proof import BoundStep, Proof, ProofNode, SubsetProof
+from sdpbb.run.certificates.recorded import BoundStep, Proof, ProofNode, SubsetProof
 from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import CertificateWritten
@@ -40,17 +40,18 @@ from sdpbb.search.result import Result, SolutionStatus
 Step = tuple[list[Any], dict[str, NDArray[Any]]]
 """Step of a log: a list that begins with a word, and its arrays."""
 
-# Vertices coloured to tell which of two reasons a node is left for, times vertices: half a second.
+# Work of a colouring that decides the reason why a node has no clustering: vertices coloured times
+# vertices, about half a second.
 COLOURING_WORK = 2_000_000
 
 
 @dataclass(frozen=True)
 class CertificateOrder:
-    """Path of a certificate to be written at the end of a run, and what it is about.
+    """Request for a certificate, written at the end of a run.
 
     path : of the file
-    about : a clustering that keeps the constraints, instead of the best one found
-    only : the status without which no certificate is written; None for any
+    about : a clustering that satisfies the constraints; None: the best one found
+    only : status of the results to certify; None: any status
     """
 
     path: FilePath
@@ -59,10 +60,6 @@ class CertificateOrder:
 
     def __fspath__(self) -> str:
         return os.fspath(self.path)
-
-    def applies_to(self, result: Result) -> bool:
-        """Return whether a certificate is to be written of a result."""
-        return self.only in (None, result.status)
 
 
 def write_certificate(
@@ -73,9 +70,9 @@ def write_certificate(
     proof: Proof,
     subsets: Sequence[SubsetProof] | None = None,
 ) -> CertificateWritten:
-    """Write the certificate of a run that has ended, and return the event that tells of it.
+    """Write the certificate of a run that has ended, and return the event that reports it.
 
-    gap : the relative gap asked for
+    gap : requested relative gap
     subsets : of a run that has started with subsets
 
     Raises
@@ -89,7 +86,7 @@ def write_certificate(
         with replacement(path) as file:
             archive.write(file, arrays)
             size = file.tell()
-    except Exception as error:  # whatever it is, the result must not go with it
+    except Exception as error:  # the result must survive any error
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         message = f"{shown_path(path)}: could not be written ({reason})"
         raise CertificateError(message, result) from error
@@ -106,13 +103,13 @@ def certificate_arrays(
 ) -> list[tuple[str, NDArray[Any]]]:
     """Return the certificate of a result, in the format of docs/certificate_format.md.
 
-    It is the proof by subsets unless the tree proves a higher bound. One of the two is enough, as
+    It holds the proof by subsets unless the tree proves a higher bound. One of the two is enough:
     the sum over subsets bounds all nodes.
 
-    tolerance : the relative gap asked for
-    instance : without constraints that the checker does not know
-    about : a clustering that keeps the constraints, instead of the best one
-    subsets : disjoint ones, each with its proof
+    tolerance : requested relative gap
+    instance : the checker knows all of its constraints
+    about : a clustering that satisfies the constraints; None: the best one found
+    subsets : proofs about disjoint subsets
     """
     n, d = instance.points.shape
     stated, steps, target = stated_instance(instance), LogBuilder(), proof.lower
@@ -128,7 +125,7 @@ def certificate_arrays(
     status, cost, arrays = result.status.value, result.objective, []
     partition = about or result.partition
     if partition is not None:
-        arrays.append(("labels", _by_first_point(partition.labels).astype(np.int32)))
+        arrays.append(("labels", partition.labels.astype(np.int32)))
     if about is not None:
         cost = about.cost(instance)
         upper = stated.geometry.cost_at_most(about.labels)
@@ -149,24 +146,16 @@ def certificate_arrays(
 
 
 def _value(subsets: Sequence[SubsetProof]) -> float:
-    """Return the sum of what is proven of subsets, as the checker adds it up."""
+    """Return the sum of the bounds of subsets, as the checker adds it up."""
     proven = [subset.proof.lower for subset in subsets]
     return math.inf if math.inf in proven else sum_down(proven)
 
 
-def _by_first_point(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the same clusters, numbered in the order of their first points."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.intp)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return np.asarray(rank[inverse.reshape(-1)])
-
-
 class LogBuilder:
-    """Log of a certificate, as it grows.
+    """Builder of the log of a certificate.
 
     steps : lists that begin with a word
-    arrays : by their names in the file; those of step 7 are `7.rows` and the like
+    arrays : by their names in the file, such as `7.rows` in step 7
     """
 
     def __init__(self) -> None:
@@ -181,9 +170,9 @@ class LogBuilder:
             self.arrays += [(f"{number}.{name}", array) for name, array in arrays.items()]
 
     def add_tree(self, proof: Proof, root: Blocks, equal: NDArray[np.integer]) -> None:
-        """Add the nodes that the bound of a proof needs, each before those below it.
+        """Add the nodes that the bound of a proof needs, each before its descendants.
 
-        equal : pairs (p, 2) of points that the search has joined at the root
+        equal : pairs (p, 2) of equal points that the search has joined at the root
         """
         if len(equal) and root.contradiction is None:
             self.add((["equal"], {"pairs": equal.astype(np.int32)}))
@@ -195,13 +184,13 @@ class LogBuilder:
             if left is None:
                 continue
             assert node.end is not None
-            together, apart = (proof.nodes[at] for at in (node.end.together, node.end.apart))
-            i, j = node.end.pair
+            (i, j), number = node.end
+            together, apart = proof.nodes[number : number + 2]
             if left.are_undecided(i, j):
                 self.add((["split", int(i), int(j)], {}))
                 pair = np.array([[i, j]])
                 waiting += [(apart, left.separated(pair)), (together, left.linked(pair))]
-            else:  # pairs fixed just before have decided it: what is left is the node itself
+            else:  # the pairs fixed just before have decided the split: continue with one child
                 same = left.block_of[i] == left.block_of[j]
                 waiting.append((together if same else apart, left))
 
@@ -235,7 +224,7 @@ class LogBuilder:
         return blocks, end
 
     def _bound(self, step: BoundStep) -> None:
-        """Add the bound that a node ends with, or the prices that prove that it has none."""
+        """Add the last bound of a node, or the proof by prices that it has no clustering."""
         words, arrays = (Scatter() if step.evidence is None else step.evidence).written()
         if step.bound == math.inf:
             self.add((["infeasible", *words], arrays))
@@ -257,12 +246,12 @@ class LogBuilder:
 
 
 def propagated(blocks: Blocks) -> tuple[Blocks, list[Step], list[Step]]:
-    """Draw the inferences of `sdpbb.problem.contraction.contract`, one round after the other.
+    """Repeat the inferences of `sdpbb.problem.contraction.contract`, round by round.
 
     Returns
     -------
-    The blocks when nothing more follows; the merges of each round, rows (t, k + 1) of points i, j
-    and the clique that leaves them one cluster; and the end of the node, if these blocks have no
+    The blocks when nothing more follows. The merges of each round, as rows (t, k + 1): points i, j
+    and a clique that leaves one cluster for both. The end of the node if the blocks have no
     clustering.
     """
     merges: list[Step] = []
@@ -281,10 +270,9 @@ def propagated(blocks: Blocks) -> tuple[Blocks, list[Step], list[Step]]:
 
 
 def _apply_merges(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Blocks]:
-    """Return the rows applied, and the blocks that they leave.
+    """Apply rows of merges; return the applied rows, and the blocks after them.
 
-    Where some contradict each other, those up to the contradiction: after it, the cliques of others
-    need not be cliques any more.
+    Stop at a contradiction: after it, other cliques may not be cliques any more.
     """
     try:
         return rows, blocks.merged(rows)
@@ -299,7 +287,7 @@ def _apply_merges(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.i
 def _round(blocks: Blocks) -> tuple[NDArray[np.int64], list[int] | None]:
     """Return the merges that follow, and points of k + 1 blocks of a clique, if there is one."""
     first = np.unique(blocks.block_of, return_index=True)[1]
-    pairs = np.argwhere(blocks.adjacency)  # few, and a triangle would be another matrix
+    pairs = np.argwhere(blocks.adjacency)  # few pairs; np.triu would copy the matrix
     neighbours = NeighbourSets(blocks.m, pairs[pairs[:, 0] <= pairs[:, 1]])
     found = clique_merges(neighbours, blocks.k)
     if isinstance(found, Infeasibility):
@@ -308,8 +296,8 @@ def _round(blocks: Blocks) -> tuple[NDArray[np.int64], list[int] | None]:
 
 
 def infeasibility(blocks: Blocks) -> Step:
-    """Return the end of propagated blocks without a clustering, for the checker to find out."""
-    # Sizes may be what leaves no clustering, as far as a short search tells.
+    """Return the end of propagated blocks without a clustering; the checker finds the proof."""
+    # If a short search finds a colouring, or does not decide, sizes may be the reason.
     graph, nodes = csr_array(blocks.adjacency), COLOURING_WORK // blocks.m
     found = decide(graph, blocks.k, nodes, time_left=lambda: 0.0)
     if measures(blocks.rules) and found.is_possible is not False:

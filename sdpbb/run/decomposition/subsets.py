@@ -15,11 +15,11 @@ from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.problem import Contraction, Instance, Partition, SoftPairs
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.graph import connected_components
-from sdpbb.run.certificates.proof import Proof, SubsetProof
+from sdpbb.run.certificates.recorded import Proof, SubsetProof
 from sdpbb.runtime.archive import stored
+from sdpbb.search.clocks import Budget
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.events import NodeEnd
-from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node
 from sdpbb.search.result import Statistics
 from sdpbb.search.tree import Tolerances, Tree
@@ -310,7 +310,7 @@ class Subset:
             bounding=bounding,
             heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE, LITTLE), knows_good=True),
             fixing=False,
-            is_without_bound=False,
+            may_bound=True,
             heuristic_iterations=HEURISTIC_ITERATIONS,
         )
         tree = Tree(node, whole.tolerances)
@@ -346,13 +346,13 @@ def bound_subset(subset: Subset, budget: Budget) -> Subset:
         proof = replace(proof, proof=Proof([replace(known, steps=list(known.steps))]))
     while (node := tree.select()) is not None:
         context = replace(subset.context, tolerances=tree.tolerances)
-        left = replace(budget.left(), bounds=node.n_heuristics > 0)
+        left = replace(budget.left(), may_bound=node.n_heuristics > 0)
         result = evaluate(node, tree.upper, context, left)
         if proof is not None:
             proof.proof.nodes[0].record(result)
         tree.tolerances = subset.tolerances(min(tree.upper, result.cost))
         if tree.apply(0, result) is not None:
             tree.abandon(0, NodeEnd.UNPROVEN)  # a larger subset tells more than its two children
-        if budget.is_over():
+        if budget.has_used_slice:
             break
     return replace(subset, proof=proof)

@@ -1,4 +1,4 @@
-"""Proof of a search, which records itself as a `Watch`."""
+"""Recorded proof of a search: a `Watch` that collects the evidence of each node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.reporting import Watch
 from sdpbb.search.tree import Tree
 
-if TYPE_CHECKING:  # a run without a certificate does without them
+if TYPE_CHECKING:  # not needed by a run without a certificate
     from sdpbb.bounds.certified import FixingProof
     from sdpbb.checker.kernel.evidence import Evidence
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:  # a run without a certificate does without them
 @stored
 @dataclass(frozen=True, eq=False)
 class BoundStep:
-    """Bound of all clusterings of some blocks.
+    """Lower bound on all clusterings of some blocks.
 
     blocks : (n,) the block of each point
-    bound : as the checker computes it from the evidence; inf if that proves that there are none
-    evidence : None where the scatter inside the blocks is all that is known
+    bound : as the checker computes it from the evidence; inf: there is no clustering
+    evidence : None: the bound is the scatter inside the blocks
     """
 
     blocks: NDArray[np.intp]
@@ -35,30 +35,21 @@ class BoundStep:
 
 
 @stored
-@dataclass(frozen=True)
-class SplitEnd:
-    """Children of a node, by their numbers."""
-
-    pair: Pair
-    together: int
-    apart: int
-
-
-@stored
 @dataclass
 class ProofNode:
-    """Steps that are proven about a node, in the order in which they were proven, and its end.
+    """Proven steps about a node, in their order, and the end of the node.
 
-    end : its children, if it was split
-    is_infeasible : whether no clustering keeps its decisions and fixings
+    end : if the node was split, the pair, and the number of the child that joins it. The other
+        child has the next number
+    is_infeasible : whether no clustering satisfies its decisions and fixings
     """
 
     steps: list[BoundStep | FixingProof] = field(default_factory=list)
-    end: SplitEnd | None = None
+    end: tuple[Pair, int] | None = None
     is_infeasible: bool = False
 
     def record(self, result: NodeResult) -> None:
-        """Record what an evaluation has proven."""
+        """Record the proven bound and fixings of an evaluation."""
         if result.block_of is not None and result.bound.value > 0.0:  # 0 needs no proof
             self._record_bound(
                 BoundStep(result.block_of, result.bound.value, result.bound.evidence)
@@ -69,7 +60,7 @@ class ProofNode:
         self.is_infeasible |= result.status is NodeStatus.INFEASIBLE
 
     def _record_bound(self, step: BoundStep) -> None:
-        """Record a bound; of several for the same blocks only the best is kept."""
+        """Record a bound; keep only the best bound for the same blocks."""
         last = self.steps[-1] if self.steps else None
         if not isinstance(last, BoundStep) or not np.array_equal(last.blocks, step.blocks):
             self.steps.append(step)
@@ -80,9 +71,9 @@ class ProofNode:
 @stored
 @dataclass
 class Proof(Watch):
-    """Proof of a search, as far as it has come: the evidence for all that is proven of its nodes.
+    """Proof of a search so far: the evidence of all proven bounds and fixings of its nodes.
 
-    It watches a search whose bounds carry their evidence.
+    It watches a search whose bounds have evidence.
 
     nodes : by their numbers: the root first, children after their parents
     """
@@ -91,7 +82,7 @@ class Proof(Watch):
 
     @property
     def lower(self) -> float:
-        """Bound that is proven for all clusterings; inf if there are none."""
+        """Proven lower bound on all clusterings; inf if there are none."""
         proven = [0.0] * len(self.nodes)
         for position in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[position]
@@ -99,7 +90,8 @@ class Proof(Watch):
             if node.is_infeasible:
                 value = math.inf
             elif node.end is not None:
-                value = min(proven[node.end.together], proven[node.end.apart])
+                together = node.end[1]
+                value = min(proven[together : together + 2])
             for step in reversed(node.steps):
                 if isinstance(step, BoundStep):
                     value = max(value, step.bound)
@@ -115,19 +107,19 @@ class Proof(Watch):
         node.record(result)
         if children is not None:
             assert result.pair is not None
-            assert children[0] == len(self.nodes)
-            node.end = SplitEnd(result.pair, *children)
+            assert children == (len(self.nodes), len(self.nodes) + 1)
+            node.end = result.pair, children[0]
             self.nodes += [ProofNode(), ProofNode()]
 
 
 @stored
 @dataclass(frozen=True, eq=False)
 class SubsetProof:
-    """Proof about some of the points, with what is stated of them alone.
+    """Proof about a subset of the points, with the constraints among them.
 
-    rows : (s,) int32, increasing
-    equal : (p, 2) pairs of equal ones that are joined first; as in the proof, by their places
-    proof : of the instance that they are
+    rows : (s,) int32, the points, increasing
+    equal : (p, 2) pairs of equal points that are joined first, by their places in rows
+    proof : of the instance of the subset
     """
 
     rows: NDArray[np.int32]
