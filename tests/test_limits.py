@@ -16,7 +16,7 @@ from sdpbb.problem import Instance, contract
 from sdpbb.problem.formats import write_points
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.plan import SENT, WORKER, Plan, planned
+from sdpbb.run.plan import SENT, WORKER, planned
 from sdpbb.run.solver import resume, solve
 from sdpbb.runtime.memory import resident_mebibytes
 from sdpbb.search.evaluate import evaluate
@@ -246,8 +246,10 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
 def test_no_more_workers_begin_than_fit_the_memory(monkeypatch, pools):
     monkeypatch.setattr(
         "sdpbb.run.solving.planned",
-        lambda parameters, *_: Plan(
-            replace(parameters, workers=2), 1.0, False, MemoryShort(60, 1.0, 1.0, "hybrid", 2)
+        lambda parameters, *_: replace(
+            planned(parameters, contract(SMALL)),
+            parameters=replace(parameters, workers=2),
+            shortage=MemoryShort(60, 1.0, 1.0, "hybrid", 2),
         ),
     )
     told = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, cast
 
 from sdpbb.bounds.bound import BoundingMethod
@@ -26,13 +25,17 @@ class Plan:
     """Decisions on a run, made once, before anything large is allocated.
 
     parameters : as requested, but with a bounding and a number of workers that fit the memory
+    bounding : method of these parameters
+    n_blocks : of the contraction
     available : free MiB; LITTLE if less is needed
     begins_with_subsets : whether the root's first bound is the sum of the bounds of subsets
     shortage : report of the deviations from the request; None: no deviation
     """
 
     parameters: SolverParameters
-    available: float
+    bounding: BoundingMethod[Any]
+    n_blocks: int
+    available: float = LITTLE
     begins_with_subsets: bool = False
     shortage: MemoryShort | None = None
 
@@ -41,10 +44,15 @@ class Plan:
         """True if a bound of all blocks fits the memory."""
         return self.shortage is None or self.shortage.bounding is not None
 
-    @cached_property
-    def bounding(self) -> BoundingMethod[Any]:
-        """Bounding method of the parameters."""
-        return bounding_method(self.parameters.bounding, self.parameters.sdp)
+    @property
+    def has_long_steps(self) -> bool:
+        """True if steps of bounding all blocks are known to take long."""
+        return self.may_bound and self.n_blocks > self.bounding.most_blocks_here
+
+    @property
+    def is_small(self) -> bool:
+        """True if there are no more blocks than in the largest subsets."""
+        return self.n_blocks <= self.parameters.decomposition.largest
 
 
 def planned(
@@ -64,18 +72,20 @@ def planned(
     has_begun : whether nodes have been bounded already; the bounding then stays as it is
     is_local : whether the workers share the memory of this machine
     """
-    asked = bounding_method(parameters.bounding, parameters.sdp)
-    needed = _needed_mebibytes(asked, contraction)
     n_blocks, workers = contraction.n_blocks, parameters.workers
+    asked = bounding_method(parameters.bounding, parameters.sdp)
     may_divide = parameters.bounding == "hybrid" and not has_begun
     is_large = parameters.decomposition.is_large(n_blocks, contraction.has_limits)
     by_subsets = parameters.bounding == "decomposition" and not has_begun
     by_subsets |= may_divide and is_large and not asked.is_quick(contraction)
+    plan = Plan(parameters, asked, n_blocks, begins_with_subsets=by_subsets)
+    needed = _needed_mebibytes(asked, contraction)
     if needed <= LITTLE:  # measuring the free memory would take small runs longer
-        return Plan(parameters, LITTLE, by_subsets)
+        return plan
     available = free_mebibytes()
     if math.isfinite(parameters.memory_limit):
         available = min(available, parameters.memory_limit - resident_mebibytes())
+    plan = replace(plan, available=available)
     names = [parameters.bounding]
     if not has_begun and (lighter := asked.lighter(contraction)) is not None:
         names.append(cast(Bounding, lighter))
@@ -87,11 +97,12 @@ def planned(
         if is_local and n_blocks > bounding.most_blocks_here:  # workers that fit the memory
             workers = min(workers, max(1, int(available / taken)))
         fitting = replace(parameters, bounding=name, workers=workers)
+        if fitting == parameters:
+            return plan
         shortage = MemoryShort(n_blocks, needed, available, name, workers)
-        deviates = fitting != parameters
-        return Plan(fitting, available, by_subsets, shortage if deviates else None)
+        return replace(plan, parameters=fitting, bounding=bounding, shortage=shortage)
     shortage = MemoryShort(n_blocks, needed, available, None, workers)
-    return Plan(parameters, available, by_subsets or may_divide, shortage)
+    return replace(plan, begins_with_subsets=by_subsets or may_divide, shortage=shortage)
 
 
 def _needed_mebibytes(bounding: BoundingMethod[Any], contraction: Contraction) -> float:

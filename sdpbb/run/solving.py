@@ -40,7 +40,7 @@ from sdpbb.run.kernels import compile_all
 from sdpbb.run.plan import Plan, planned
 from sdpbb.run.report import ignored_by_subsets, notice
 from sdpbb.runtime.backends.milp import using_integer_solver
-from sdpbb.runtime.executors.given import workers_beyond
+from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK
@@ -115,26 +115,18 @@ class Run:
         # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
         # 150; parallelism belongs across nodes.
         with threadpool_limits(1):
+            asked = self.executor, parameters.dask, parameters.mpi
             with (
-                workers_beyond(
-                    self.executor, parameters.dask, parameters.mpi, compile_all
-                ) as given,
+                workers_beyond(*asked, compile_all) as given,
                 clock_stopped_by_compiler(lambda: observer(Compiling())),
                 using_integer_solver(parameters.search.milp_solver),
             ):
-                result = self._solve(
-                    Workforce(
-                        parameters.workers,
-                        compile_all,
-                        given,
-                        on_death=lambda reason: observer(WorkerCrashed(reason)),
-                    )
-                )
+                result = self._solve(given)
             observer(Finished(result))
             self._write_certificate(result)
         return result
 
-    def _solve(self, workforce: Workforce) -> Result:
+    def _solve(self, given: GivenExecutor | None) -> Result:
         """Contract the instance, find a first clustering, raise the bound, and conclude."""
         state, parameters = self.state, self.state.parameters
         limits = Limits(
@@ -146,47 +138,36 @@ class Run:
         )
         if parameters.certify and state.proof is None:
             state.proof = Proof()
-        writer = CheckpointWriter(self.checkpoint, state, lambda: limits.seconds, self.observer)
         self._shortage: MemoryShort | None = None
-        self._joined = join_equal_points(state.instance)
-        contraction = contract(self._joined)
-        n_blocks = self._report_start(contraction)
+        joined = join_equal_points(state.instance)
+        contraction = contract(joined)
+        n_blocks, n_pairs = 0, 0
+        if isinstance(contraction, Contraction):
+            n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
+        solver = parameters.sdp.solver
+        if solver != "admm" and n_blocks > LARGEST_CONIC:
+            raise ParameterError(
+                f"sdp.solver = {solver!r}: {n_blocks} blocks, expected at most {LARGEST_CONIC}, "
+                "for which a solution takes minutes"
+            )
+        n_equal = len(joined.must_link) - len(state.instance.must_link)
+        self.observer(Started(state.instance, n_blocks, n_pairs, n_equal, self.resumed))
         if isinstance(contraction, Infeasibility):
             state.infeasibility, state.tree = contraction, None
         elif state.tree is None and state.infeasibility is None:
             self._begin_search(contraction, limits)
         if state.infeasibility is not None and state.proof is not None:
             state.proof.nodes[0].is_infeasible = True
+        writer = CheckpointWriter(self.checkpoint, state, lambda: limits.seconds, self.observer)
         reached = None
-        if state.tree is None:
+        if state.tree is not None:
+            assert isinstance(contraction, Contraction)
+            reached = self._raise_bound(joined, contraction, limits, writer, given)
+        else:
             writer.write()
             if state.infeasibility is None:
                 reached = limits.urgent() or Termination.TIME_LIMIT
-        else:
-            assert isinstance(contraction, Contraction)
-            try:
-                with workforce:
-                    reached = self._raise_bound(contraction, state.tree, limits, workforce, writer)
-            except BackendFailure:
-                # A task or an executor failed. The tree is consistent, so it is saved.
-                writer.write()
-                raise
         return concluded(state, reached, limits.seconds, n_blocks, tuple(self._notes()))
-
-    def _report_start(self, contraction: Contraction | Infeasibility) -> int:
-        """Report the contracted instance; return its number of blocks, 0 if it is infeasible."""
-        instance, solver = self.state.instance, self.state.parameters.sdp.solver
-        n_blocks, n_pairs = 0, 0
-        if isinstance(contraction, Contraction):
-            n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
-        if solver != "admm" and n_blocks > LARGEST_CONIC:
-            raise ParameterError(
-                f"sdp.solver = {solver!r}: {n_blocks} blocks, expected at most {LARGEST_CONIC}, "
-                "for which a solution takes minutes"
-            )
-        n_equal = len(self._joined.must_link) - len(instance.must_link)
-        self.observer(Started(instance, n_blocks, n_pairs, n_equal, self.resumed))
-        return n_blocks
 
     def _begin_search(self, contraction: Contraction, limits: Limits) -> None:
         """Begin the search tree with a first clustering, given or by colouring.
@@ -204,60 +185,78 @@ class Run:
             if found is None or isinstance(found, Infeasibility):
                 return
             labels, source = contraction.lift(found), "colouring"
+        # The clustering may violate constraints on clusters.
+        is_feasible = contraction.keeps(labels[contraction.representatives])
+        cost = Partition(labels).cost(state.instance)
         root = Node(block_of=contraction.block_of, known_labels=labels)
         state.tree = Tree(root, Tolerances(state.parameters.gap))
-        # The clustering may violate constraints on clusters.
-        if contraction.keeps(labels[contraction.representatives]):
-            state.tree.offer(labels, Partition(labels).cost(state.instance), source)
+        if is_feasible:
+            state.tree.offer(labels, cost, source)
 
     def _raise_bound(
         self,
+        joined: Instance,
         contraction: Contraction,
-        tree: Tree,
         limits: Limits,
-        workforce: Workforce,
         writer: CheckpointWriter,
+        given: GivenExecutor | None,
     ) -> Termination | None:
         """Raise the bound by subsets if the plan says so, then by branch and bound.
 
         Return the limit that was reached, or None.
+
+        joined : the instance, with equal points joined
+        given : executor of the user; None: processes of this machine
         """
-        state, reporter = self.state, Reporter(self.observer, limits)
-        watches = [reporter, writer] if state.proof is None else [state.proof, reporter, writer]
+        state, tree, observer = self.state, self.state.tree, self.observer
+        assert tree is not None
         has_begun = tree.has_begun or not tree.n_open
-        plan = planned(state.parameters, contraction, has_begun, not workforce.is_given)
-        if plan.begins_with_subsets:
-            from sdpbb.run.decomposition.levels import Decomposition  # seldom needed
+        plan = planned(state.parameters, contraction, has_begun, given is None)
+        workforce = Workforce(
+            state.parameters.workers,
+            compile_all,
+            given,
+            on_death=lambda reason: observer(WorkerCrashed(reason)),
+        )
+        reporter = Reporter(observer, limits)
+        watches = [reporter, writer] if state.proof is None else [state.proof, reporter, writer]
+        shared = limits, workforce, reporter, watches
+        try:
+            with workforce:
+                if plan.begins_with_subsets:
+                    from sdpbb.run.decomposition.levels import Decomposition  # seldom needed
 
-            # The certificate needs matrices over all blocks only for the scatter inside blocks.
-            fits = contraction.n_blocks <= state.parameters.decomposition.largest
-            context = self._context(plan, fits)
-            shared = context, limits, workforce, reporter, watches
-            reached = Decomposition(tree, *shared, contraction, state, plan.available).raise_bound()
-            if reached is not None or not tree.n_open:
-                return reached
-        if plan.shortage is not None and tree.n_open:
-            self._shortage = plan.shortage
-            self.observer(plan.shortage)
-            state.parameters = plan.parameters
-            workforce.allow_workers(plan.parameters.workers)
-        has_long_steps = contraction.n_blocks > plan.bounding.most_blocks_here
-        workforce.begin_tree(plan.may_bound and has_long_steps)
-        context = self._context(plan, plan.may_bound)
-        return branch_and_bound(Evaluations(tree, context, limits, workforce, reporter, watches))
+                    context = self._context(plan, joined, of_subsets=True)
+                    of_root = contraction, state, plan.available
+                    reached = Decomposition(tree, context, *shared, *of_root).raise_bound()
+                    if reached is not None or not tree.n_open:
+                        return reached
+                if plan.shortage is not None and tree.n_open:
+                    self._shortage = plan.shortage
+                    observer(plan.shortage)
+                    state.parameters = plan.parameters
+                    workforce.allow_workers(plan.parameters.workers)
+                workforce.begin_tree(plan.has_long_steps)
+                return branch_and_bound(Evaluations(tree, self._context(plan, joined), *shared))
+        except BackendFailure:
+            # A task or an executor failed. The tree is consistent, so it is saved.
+            writer.write()
+            raise
 
-    def _context(self, plan: Plan, fits: bool) -> EvaluationContext:
+    def _context(self, plan: Plan, joined: Instance, of_subsets: bool = False) -> EvaluationContext:
         """Return the data that all evaluations of nodes share.
 
-        fits : whether the memory holds the matrices of a certified bound
+        of_subsets : whether the root is bounded by subsets; certificates then need matrices over
+            all blocks only for the scatter inside blocks
         """
         parameters, bounding = self.state.parameters, plan.bounding
         if parameters.certify:
             from sdpbb.bounds.certified import CertifiedBounding  # of certified runs
 
+            fits = plan.is_small if of_subsets else plan.may_bound
             bounding = CertifiedBounding(bounding, stated_instance(self.state.instance), fits)
         return EvaluationContext(
-            instance=self._joined,
+            instance=joined,
             bounding=bounding,
             heuristic=IncumbentSearch(),
             tolerances=Tolerances(parameters.gap),
