@@ -20,7 +20,7 @@ MEMORY_SECONDS = 0.25
 
 
 def occupied_mebibytes() -> float:
-    """Return the memory of this process and its descendants, in MiB, as it was a moment ago."""
+    """Return the memory of this process and its descendants in MiB, measured a moment ago."""
     return _measured(int(time.perf_counter() / MEMORY_SECONDS))
 
 

@@ -177,7 +177,7 @@ def test_a_subset_that_would_be_branched_is_left_with_its_bound():
     whole = context_of(CLOUD, Blind())
     done = bound_subset(Subset.of(1, CLOUD, np.arange(60) % 3, Blind(), 0.0, whole), Budget())
     assert (done.tree.n_open, done.lower) == (0, 0.0)
-    assert done.tree.upper < done.given
+    assert done.tree.upper < done.restricted_cost
 
 
 def test_units_of_other_clusters_do_not_all_go_to_one_half():

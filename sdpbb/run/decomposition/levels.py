@@ -273,7 +273,7 @@ class Decomposition(TaskRounds):
         self._most_tasks = max(1, self._n_that_fit(bounds.level)) if shares_memory else UNLIMITED
         whole = float(restricted_costs(self._dealt, labels, tree.subset_of(0))[1])
         costs = restricted_costs(self._dealt, labels, tree.subset_of(bounds.level))
-        self._loss = max(0.0, 1.0 - float(costs.sum()) / whole) if whole > 0.0 else 0.0
+        self._lost_share = max(0.0, 1.0 - float(costs.sum()) / whole) if whole > 0.0 else 0.0
         # Largest gaps first.
         gaps = costs[todo] - bounds.of_each()[todo]
         self._todo = deque(np.array(todo, np.intp)[np.argsort(-gaps, kind="stable")].tolist())
@@ -314,7 +314,9 @@ class Decomposition(TaskRounds):
             proof = SubsetProof(rows.astype(np.int32), equal_points(stated))
         labels = self.tree.labels
         own = None if labels is None else labels[rows]
-        return Subset.of(number, instance, own, self._bounding, self._loss, self.context, proof)
+        return Subset.of(
+            number, instance, own, self._bounding, self._lost_share, self.context, proof
+        )
 
     def _budget(self, subset: Subset) -> Budget:
         """Return the budget of the next slice of a subset."""
