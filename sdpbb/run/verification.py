@@ -28,35 +28,34 @@ def verify_certificate(
     k: int | None = None,
     **arguments: Unpack[InstanceArguments],
 ) -> CertificateVerdict:
-    """Prove again, without the engine, what a certificate says of an instance.
+    """Check a certificate of an instance, without the engine.
 
     Parameters
     ----------
     path : a file that `sdpbb.solve(certificate=...)` has written
-    instance : what was solved, as an `Instance`; or points alone, an array (n, d) or a data frame,
-        with the others as further arguments
-    workers : threads, each of which checks one subset at a time where the certificate is about
-        subsets
-    exact : whether bounds are proven in balls (python-flint), so that no analysis of rounding
-        errors is relied on; proofs by prices are not for that
-    k : number of clusters, of points
-    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+    instance : the solved `Instance`; or points only, an array (n, d) or a data frame, with further
+        arguments
+    workers : threads; each checks one subset at a time, if the certificate is about subsets
+    exact : whether to prove bounds in ball arithmetic (python-flint), which needs no analysis of
+        rounding errors. It does not support proofs by prices
+    k : number of clusters, for points
+    arguments : for points, the arguments of an `Instance`, as for `sdpbb.solve`
 
     Returns
     -------
-    sdpbb.CertificateVerdict: status, cost, lower_bound, gap, and what was checked. It says what is
-    proven, with the rounding of every number accounted for, and prints well.
+    sdpbb.CertificateVerdict: status, cost, lower_bound, gap, and counts of the checked parts. All
+    its numbers are rounded so that they stay proven.
 
     Raises
     ------
     CertificateError
-        If the file cannot be read, is about another instance, or does not prove what it says; one
-        line names the file and the node and step. Also if the instance has constraints that
-        certificates do not cover: ones on clusters that are the user's own code.
+        If the file cannot be read, is about another instance, or does not prove its claim. The
+        message is one line with the file, the node and the step. Also if the instance has
+        constraints of the user's own classes, which certificates do not cover.
     TypeError
-        If there is no argument of a name.
+        If an argument has an unknown name.
     InstanceError
-        If the instance is none, or the points and constraints make none.
+        If the points and constraints are not a valid instance.
     BackendUnavailable
         If python-flint is needed, and not installed.
     """
@@ -82,9 +81,9 @@ def verify_certificate(
 def verdict_on(
     certificate: Certificate, instance: Instance, workers: int = 1, exact: bool = False
 ) -> CertificateVerdict:
-    """Return what a certificate proves of an instance, all of whose constraints are covered.
+    """Return the verdict on a certificate of an instance whose constraints are all covered.
 
-    Raises `Rejected`, as the checker does.
+    Raises `Rejected` like the checker.
     """
     try:
         return verify(certificate, stated_instance(instance), workers, exact)

@@ -1,4 +1,4 @@
-"""Bases of results: a document for people, plain values and rows for programs."""
+"""Base classes of results: documents for people, plain values and rows for programs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def values_of(owner: Any, *names: str) -> dict[str, Any]:
-    """Return attributes of an object as plain values; all fields of a dataclass without names.
+    """Return attributes of an object as plain values by their names.
 
-    names : of attributes, or paths such as "result.gap" and "names.0". A path is called by its last
-        name, or by what is before a colon, as in "cost:result.objective". It ends at a None
+    names : of attributes, or paths such as "result.gap" and "names.0"; without names, all fields of
+        a dataclass. The key of a path is its last name, or the text before a colon, as in
+        "cost:result.objective". The value is None if a step of the path is None
     """
     chosen = names or tuple(field.name for field in fields(owner))
     paths = (name.rpartition(":")[2] for name in chosen)
@@ -29,7 +30,7 @@ def values_of(owner: Any, *names: str) -> dict[str, Any]:
 
 
 def keys_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the keys of names and paths, as `values_of` has them."""
+    """Return the keys that `values_of` uses for names and paths."""
     return tuple(name.partition(":")[0].rpartition(".")[2] for name in names)
 
 
@@ -45,8 +46,7 @@ def _at(owner: Any, path: str) -> Any:
 def plain(value: Any) -> Any:
     """Return a value that is ready for JSON.
 
-    Numbers that are not finite become None. Objects with `to_dict` or `to_row` become what that
-    returns.
+    Numbers that are not finite become None. Objects with `to_dict` or `to_row` become its value.
     """
     if value is None or (isinstance(value, (str, bool, int)) and not isinstance(value, Enum)):
         return value
@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (np.ndarray, np.generic)):
-        # Whole numbers, such as labels, are ready at once.
+        # Integers, such as labels, are ready at once.
         return plain(value.tolist()) if value.dtype.kind == "f" else value.tolist()
     for method in ("to_dict", "to_row"):
         if hasattr(value, method):
@@ -69,10 +69,10 @@ def plain(value: Any) -> Any:
 
 
 class Shown:
-    """Base of what notebooks show."""
+    """Base class of objects that notebooks show."""
 
     def document(self) -> Document:
-        """Return a document for people, which terminals, notebooks and pages show."""
+        """Return a document, which terminals, notebooks and pages show."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -80,9 +80,9 @@ class Shown:
 
 
 class Reported(Shown):
-    """Base of results: shown as a document, written as JSON.
+    """Base class of results: shown as a document, written as JSON.
 
-    values : names and paths of what JSON has of it, between spaces (`values_of`); "" for all fields
+    values : names and paths of values in JSON, with spaces between (`values_of`); "": all fields
     """
 
     values: ClassVar[str] = ""
@@ -92,7 +92,7 @@ class Reported(Shown):
         return values_of(self, *self.values.split())
 
     def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
+        """Return `to_dict()` as one JSON object, one line per key, as `--json` writes it."""
         return json_text(self.to_dict())
 
     def __str__(self) -> str:
@@ -100,17 +100,17 @@ class Reported(Shown):
 
 
 class Tabular:
-    """Base of reports that are tables of results.
+    """Base class of reports that are tables of results.
 
     columns : of the table
-    items : name of the attribute with the results, of which each has a flat row (`to_row`)
+    items : name of the attribute with the results; each result has a flat row (`to_row`)
     """
 
     columns: ClassVar[tuple[str, ...]]
     items: ClassVar[str]
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each result, by `columns`."""
+        """Return a flat row for each result, with a value for each column."""
         return [item.to_row() for item in getattr(self, self.items)]
 
     def to_csv(self) -> str:

@@ -16,7 +16,7 @@ WORK = 30_000_000
 
 
 class StoppableClock:
-    """Clock that counts seconds. It stands still until each `stop` has been followed by `go_on`."""
+    """Clock that counts seconds. After a `stop` it pauses until every `stop` has its `go_on`."""
 
     def __init__(self) -> None:
         self._seconds_stopped = 0.0

@@ -15,7 +15,7 @@ from sdpbb.runtime.version import install_command
 
 
 def rounded_down(value: float, digits: int) -> str:
-    """Return value at so many significant digits, never above it: a printed bound stays proven."""
+    """Return value rounded down to some significant digits: a printed bound stays proven."""
     if not math.isfinite(value):
         return str(value)
     rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value)).normalize()

@@ -58,8 +58,8 @@ class EvaluationContext:
 # Share of the remaining time of a run for heuristics before the first bound.
 BEFORE_SHARE = 0.25
 # The same share if sizes or weights are limited, as heuristics then take longer. On 2,000 points in
-# the plane in 20 clusters, they ended at most 0.05 % above the best known cost after 2.5 of 5 s, and
-# 0.13 % after 1.25 s (five seeds each).
+# the plane in 20 clusters, they ended at most 0.05 % above the best known cost after 2.5 of 5 s,
+# and 0.13 % after 1.25 s (five seeds each).
 LIMITED_SHARE = 0.5
 # Components are moved to their own means if that divides the total sum of squares by this factor.
 # Less gains no digits, and the bounding would start again.
@@ -195,8 +195,8 @@ class _Evaluation:
                 return self._fix_or_branch(run)
             if self.budget.has_used_slice or improved:
                 break
-        # A provisional bound takes time, too: compute it only if this slice has done a large share of
-        # the iterations.
+        # A provisional bound takes time, too: compute it only if this slice has done a large share
+        # of the iterations.
         enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
         if enough or self._progress.is_cut or self.budget.is_over:
             self._raise_to(self.context.bounding.provisional(run, self._bound))

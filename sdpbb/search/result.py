@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 
     from sdpbb.problem.statements import Conflict
 
-# The least relative gap that double precision is trusted to tell from none. Asking for less means
-# asking for this.
+# Least relative gap that double precision distinguishes from 0; smaller requested gaps count as it.
 PRECISION = 1e-12
-# Part of a cost by which sums in another order may differ from it, and proven bounds be above it.
+# Relative difference of sums in another order. Proven bounds may exceed a cost by it.
 ROUNDING = 1e-9
-# Most rows that the summary names as contradicting their known classes.
+# Maximum rows that the summary lists as contradicting their known classes.
 SHOWN_ROWS = 12
 
 
@@ -41,14 +40,14 @@ class SolutionStatus(Enum):
     """Solution status: what a run has proven."""
 
     OPTIMAL = "optimal"
-    """The clustering keeps every constraint, and a valid lower bound lies within the gap asked for
-    (PRECISION if less was asked for)."""
+    """The clustering satisfies every constraint, and a valid lower bound lies within the requested
+    gap (at least PRECISION)."""
     FEASIBLE = "feasible"
-    """The clustering keeps every constraint; the valid lower bound leaves a gap."""
+    """The clustering satisfies every constraint; the valid lower bound leaves a gap."""
     INFEASIBLE = "infeasible"
-    """It is proven that no clustering keeps the constraints."""
+    """It is proven that no clustering satisfies the constraints."""
     UNKNOWN = "unknown"
-    """Neither a clustering nor a proof that there is none."""
+    """There is neither a clustering nor a proof of infeasibility."""
 
 
 class Termination(Enum):
@@ -60,10 +59,10 @@ class Termination(Enum):
     NODE_LIMIT = "node_limit"
     MEMORY_LIMIT = "memory_limit"
     WORKERS_LOST = "workers_lost"
-    """Nothing is left but nodes that ended their workers twice."""
+    """Only nodes remain that have crashed two workers."""
     PRECISION = "precision"
-    """What can be shown in double precision leaves a gap: costs are too small beside the squares
-    of distances, or a certificate cannot show what was proven."""
+    """Double precision leaves a gap: costs are too small relative to squared distances, or a
+    certificate cannot show what was proven."""
     INTERRUPTED = "interrupted"
 
 
@@ -78,7 +77,7 @@ _STOPPED_BY = {
 
 
 def stopped_by(termination: Termination) -> str:
-    """Return what has stopped a run, in words; of a command that SIGTERM has ended, that."""
+    """Return the reason of termination in words; "SIGTERM" if that has ended the command."""
     if termination is Termination.INTERRUPTED and exit_status() == TERMINATED:
         return "SIGTERM"
     return _STOPPED_BY[termination]
@@ -89,12 +88,13 @@ def stopped_by(termination: Termination) -> str:
 class Statistics:
     """Statistics of a run: time, nodes, iterations, figures of the root.
 
-    n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
-    root_seconds are those of the first, when it was left (None if it never was; the bound is None
-    if the root holds no clustering, the gap if none was known by then). n_fixed counts the pairs
-    that were fixed, n_lost the nodes abandoned because they ended two workers. n_subsets counts the
-    subsets that were bounded for a decomposition of the root, n_lost_subsets those of them that
-    were abandoned because they ended two workers.
+    n_nodes counts the nodes whose evaluation has ended, n_fixed the fixed pairs, n_lost the nodes
+    that were abandoned after two workers crashed. n_subsets counts the subsets that were bounded
+    for a decomposition of the root, n_lost_subsets the subsets that were abandoned after two
+    workers crashed.
+
+    root_lower_bound, root_gap and root_seconds are the figures at the end of the root's evaluation;
+    None before. The bound is None if the root has no clustering, the gap if none was known.
     """
 
     wall_seconds: float = 0.0

@@ -32,8 +32,8 @@ N_WAVES = 32
 # Waves and moments count less than the means, above all in small subsets.
 WAVE_WEIGHT, MOMENT_WEIGHT = 0.25, 0.5
 # The difference of the numbers of blocks counts even less, and subsets still have similar sizes.
-# With 3,000 points in 20 clusters and 1,500 cannot-links, subsets of 190 lose 2.8 % of the cost with
-# weight 1, and 2.0 % with this weight.
+# With 3,000 points in 20 clusters and 1,500 cannot-links, subsets of 190 lose 2.8 % of the cost at
+# weight 1, and 2.0 % at this weight.
 BALANCE = 0.05
 # Second moments are features up to this number of coordinates. Points are pulled in to this
 # multiple of the typical distance to their mean.

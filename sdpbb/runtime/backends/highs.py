@@ -24,7 +24,7 @@ from sdpbb.runtime.time_left import TimeLeft, no_limit
 STATUS = {
     highspy.HighsModelStatus.kOptimal: MilpStatus.OPTIMAL,
     highspy.HighsModelStatus.kInfeasible: MilpStatus.INFEASIBLE,
-    # Variables are from 0 to 1, so that only one of the two remains.
+    # Variables are from 0 to 1, so the programme is not unbounded.
     highspy.HighsModelStatus.kUnboundedOrInfeasible: MilpStatus.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: MilpStatus.TIME_LIMIT,
     highspy.HighsModelStatus.kInterrupt: MilpStatus.TIME_LIMIT,
@@ -34,7 +34,7 @@ _INTERRUPTIBLE = (
     highspy.cb.HighsCallbackType.kCallbackMipInterrupt,
 )
 
-# Share of the cost by which an optimal solution may differ from its bound: the tolerance of HiGHS.
+# Maximum relative difference of an optimal solution and its bound: the tolerance of HiGHS.
 LARGEST_GAP = 1e-6
 
 Simplex = Literal["dual", "primal"]
@@ -51,7 +51,7 @@ def solved_by_highs(
 ) -> MilpSolution:
     """Minimise a binary programme, as `milp.solve_binary_programme` does.
 
-    Values are as HiGHS has them, near 0 and 1.
+    Values are not rounded, but near 0 and 1.
     """
     scale = unit(programme.objective)
     lp = _converted(programme, scale)
@@ -70,7 +70,7 @@ def solved_by_highs(
     bound = scale * info.mip_dual_bound
     is_closed = programme.objective @ np.round(x) - bound <= LARGEST_GAP * max(scale, abs(bound))
     if status is MilpStatus.OPTIMAL and warm_start is not None and not is_closed:
-        # HiGHS 1.16 returns some warm starts as optimal whose cost is above its own bound.
+        # HiGHS 1.16 calls some warm starts optimal although they cost more than its own bound.
         return solved_by_highs(programme, time_left)
     return MilpSolution(status, x)
 
@@ -89,7 +89,7 @@ class LinearModel:
 
     def __init__(self, programme: BinaryProgramme) -> None:
         self._columns = np.arange(programme.n_variables, dtype=np.int32)
-        # Presolve looks at no clock, and gains nothing: of 1.8 million columns it took seconds.
+        # Presolve ignores the time limit and gains nothing; 1.8 million columns took it seconds.
         self._highs = holding(_converted(programme), solver="simplex", presolve="off")
 
     def minimise(
@@ -128,14 +128,14 @@ class _SilentHighs(highspy.Highs):
         highspy.Highs.__init__(self)
 
     def enableCallbacks(self) -> None:  # noqa: N802
-        # Called by the constructor of highspy 1.16, which prints the name and version there unless
-        # output is off before. Standard output may be a result, or a worker's channel.
+        # The constructor of highspy 1.16 calls this method, and would print name and version unless
+        # output is off before. Standard output may be a result, or the channel of a worker.
         self.silent()
         highspy.Highs.enableCallbacks(self)
 
 
 def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
-    """Return HiGHS with a programme loaded: one thread, no output, and these options."""
+    """Return HiGHS with a loaded programme, one thread, no output, and these options."""
     highs = _SilentHighs()
     always: dict[str, bool | int | float | str] = {
         "output_flag": False,
@@ -166,12 +166,12 @@ def run(highs: highspy.Highs, time_left: TimeLeft = no_limit) -> None:
             highs.startCallback(kind)
     outcome = highs.run()
     if outcome == highspy.HighsStatus.kError:
-        # A process has one pool of HiGHS threads. Where other code has made a larger one, HiGHS
-        # refuses a limit of one thread; 0 accepts the pool, which "parallel" leaves idle.
+        # A process has one pool of HiGHS threads. If other code has made a larger pool, HiGHS
+        # refuses a limit of one thread; 0 accepts the pool, which "parallel" = "off" does not use.
         expect_ok(highs.setOptionValue("threads", 0), "option threads")
         outcome = highs.run()
     if outcome == highspy.HighsStatus.kError:
-        # The presolve of HiGHS 1.15 ends some small set partitioning programmes with an error.
+        # The presolve of HiGHS 1.15 fails for some small set partitioning programmes.
         expect_ok(highs.setOptionValue("presolve", "off"), "option presolve")
         outcome = highs.run()
     if time_left is not no_limit:
@@ -183,7 +183,7 @@ def run(highs: highspy.Highs, time_left: TimeLeft = no_limit) -> None:
 
 
 def _status_after(highs: highspy.Highs, time_left: TimeLeft) -> MilpStatus:
-    """Solve what HiGHS holds; BackendFailure if it ends without a verdict for another reason."""
+    """Solve the loaded programme; BackendFailure if it ends without a verdict."""
     run(highs, time_left)
     verdict = highs.getModelStatus()
     if verdict not in STATUS:
@@ -224,7 +224,7 @@ class Basis:
     rows: NDArray[np.int8]
 
     def added(self, count: int) -> Basis:
-        """Return the basis with further columns, at their lower bounds."""
+        """Return the basis with new columns at their lower bounds."""
         return Basis(np.concatenate([self.columns, np.full(count, _LOWER, np.int8)]), self.rows)
 
     def kept(self, keep: NDArray[np.bool_]) -> Basis:
@@ -263,9 +263,9 @@ def optimal_vertex(
         minimise    c'x
         subject to  lower <= A x <= upper,  0 <= x <= x_upper
 
-    It depends on the programme and the basis, to the last bit. Where HiGHS finds none from the
-    basis, it begins once more without, and then by the other simplex method. Its last vertex is
-    returned, too, if that is optimal but for rounding.
+    The vertex depends only on the programme and the basis, to the last bit. If HiGHS fails from the
+    basis, it starts again without a basis, and then with the other simplex method. Its last vertex
+    counts if it is optimal apart from rounding.
 
     Parameters
     ----------
@@ -298,19 +298,18 @@ def optimal_vertex(
     expect_ok(status, "adding columns")
     verdict = _run_from(highs, basis)
     if verdict != highspy.HighsModelStatus.kOptimal and basis is not None:
-        # Simplex now and then gives up on a basis that is far from feasible, after the costs
-        # or bounds of many columns have changed, or calls what has a solution infeasible.
+        # From a basis that is far from feasible, after many costs or bounds have changed, simplex
+        # sometimes fails, or calls a feasible programme infeasible.
         verdict = _run_from(highs, None)
     if verdict == highspy.HighsModelStatus.kUnknown:
-        # Nor does what it ends with then have to be feasible: the other simplex method may say.
+        # Its last vertex may be infeasible: try the other simplex method.
         highs.setOptionValue("simplex_strategy", _STRATEGY[_OTHER[simplex]])
         verdict = _run_from(highs, None)
     if verdict == highspy.HighsModelStatus.kInfeasible:
         return None
     solution, left = highs.getSolution(), highs.getBasis()
-    # Simplex has ended, and after unscaling a row or a dual value is beyond its tolerance, as
-    # coefficients are too far apart. Nothing is proven by a vertex alone: bounds hold at any
-    # dual values.
+    # After unscaling, a row or a dual value violates its tolerance, because coefficients differ too
+    # much. That is harmless: bounds are valid at any dual values.
     is_imprecise = verdict == highspy.HighsModelStatus.kUnknown and solution.dual_valid
     if verdict != highspy.HighsModelStatus.kOptimal and not is_imprecise:
         raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
