@@ -2,7 +2,7 @@
 
 A value is None, a bool, an int of any size, a float, a str, a NumPy array or scalar of numbers or
 bools, a member of an enum, or a dataclass, tuple, list or dict with str keys of values. Dataclasses
-and enums are those that are registered by `@stored`, and are stored by their full names.
+and enums must be registered by `@stored`, and are stored by their full names.
 
 The document is
 
@@ -38,20 +38,20 @@ TYPES: dict[str, type] = {}
 def stored(cls: Stored) -> Stored:
     """Register a dataclass or an enum as a type that archives can hold, and return it.
 
-    Dataclasses are stored by their fields, and rebuilt by their constructor, which takes all of
-    them by name. What it takes beside them (`InitVar` with a default) is part of these
-    fields already. One with a `__getstate__` of its own is stored by what that returns, and rebuilt
-    by `__setstate__` without its constructor, so that copies, pickles and archives agree.
+    Dataclasses are stored by their fields, and rebuilt by their constructor with all fields as
+    keywords. An `InitVar` needs a default. A class that defines `__getstate__` is stored by its
+    value, and rebuilt by `__setstate__` without its constructor, so that copies, pickles and
+    archives agree.
     """
     TYPES[full_name(cls)] = cls
     return cls
 
 
 class Attached:
-    """Base class of stored dataclasses that work on values which are not stored with them.
+    """Base class of stored dataclasses that use a value, such as a contraction, unstored.
 
-    A contraction is such a value. Methods `attach` set it, and what is derived from it. Copies,
-    pickles and archives hold the fields that constructors take, and these alone.
+    A method `attach` sets this value, and attributes derived from it. Copies, pickles and archives
+    hold the fields of the constructor only.
     """
 
     def __getstate__(self) -> dict[str, Any]:

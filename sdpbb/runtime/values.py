@@ -72,9 +72,9 @@ def amount(number: int, thing: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Return text of at most so many letters, >= 3: without its middle where it is longer.
+    """Return text of at most `length` letters, >= 3; longer text loses its middle.
 
-    Names that are alike at their beginning or at their end stay different.
+    Names with the same beginning or the same end stay different.
     """
     if len(text) <= length:
         return text

@@ -233,8 +233,8 @@ def ignore(event: Event) -> None:
 def all_of(*observers: Observer) -> Observer:
     """Return an observer that passes each event to these observers, in their order."""
 
-    def tell(event: Event) -> None:
+    def pass_on(event: Event) -> None:
         for observer in observers:
             observer(event)
 
-    return tell
+    return pass_on

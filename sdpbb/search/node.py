@@ -202,7 +202,7 @@ def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
     """Return the labels of the blocks that the node knows.
 
-    None if there are none, or if they violate a cannot-link or a limit on sizes.
+    None: there are no labels, or they violate a cannot-link or a limit on sizes.
     """
     if node.known_labels is None:
         return None
