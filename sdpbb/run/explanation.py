@@ -38,7 +38,7 @@ MANY_ROWS = 100_000
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Whether the constraints of an instance are consistent (None: unknown), and a conflict."""
+    """Verdict on the constraints of an instance (None: unknown), and a conflict among them."""
 
     is_feasible: bool | None
     conflict: Conflict | None = None

@@ -14,8 +14,7 @@ from sdpbb.problem import (
     MinimumDifference,
     colouring,
 )
-from sdpbb.run import explanation
-from sdpbb.run import run as of_run
+from sdpbb.run import explanation, solving
 from sdpbb.run.explanation import (
     Diagnosis,
     diagnose,
@@ -283,4 +282,4 @@ def test_little_time_is_left_for_saying_why(monkeypatch):
     instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])
     assert sdpbb.solve(instance).conflict is None
     assert sdpbb.solve(instance, sdpbb.SolverParameters(time_limit=1e-3)).conflict is None
-    assert asked == [of_run.EXPLANATION, of_run.LEAST_EXPLANATION]
+    assert asked == [solving.EXPLANATION, solving.LEAST_EXPLANATION]
