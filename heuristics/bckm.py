@@ -133,12 +133,6 @@ class _PenaltyMethod:
         self.labels: NDArray[np.intp] | None = None
         self.n_iterations = 0
 
-    @property
-    def _limit(self) -> float | None:
-        """Seconds that a programme may take; None: no limit."""
-        seconds = self._clock.seconds_left
-        return None if seconds == math.inf else max(seconds, 1e-3)
-
     def alternate(self, labels: NDArray[np.intp]) -> Stop:
         """Run Algorithm 1 from labels (m,)."""
         contraction, S = self._contraction, np.eye(self._contraction.k)[labels]
@@ -162,11 +156,11 @@ class _PenaltyMethod:
 
     def solve_exactly(self) -> None:
         """Solve Algorithm 2's programme (9) for the last centres as an integer programme."""
-        limit = self._limit
-        if self._clock.is_over or (limit and self._programme.n_variables > MOST_VARIABLES):
+        is_limited = self._clock.seconds_left < math.inf
+        if self._clock.is_over or (is_limited and self._programme.n_variables > MOST_VARIABLES):
             return
         programme = replace(self._programme, objective=self._costs(self._distances))
-        solution = solve_binary_programme(programme, "auto", lambda: self._clock.is_over, limit)
+        solution = solve_binary_programme(programme, self._clock.time_left)
         self.n_iterations += 1
         if solution.x is not None:
             self._offer(solution.x.reshape(self._distances.shape))
@@ -180,7 +174,7 @@ class _PenaltyMethod:
                 break
             # (13) at a binary V and S in [0, 1], but for a constant.
             costs = self._costs(self._distances + np.where(V == 1, -plus, minus))
-            solution = self._model.minimise(costs, self._limit, lambda: self._clock.is_over)
+            solution = self._model.minimise(costs, self._clock.time_left)
             if solution.x is None:
                 break
             S_next = solution.x.reshape(S.shape)

@@ -22,7 +22,7 @@ from sdpbb.problem.sources import InstanceArguments
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import require_integer_solver, using_integer_solver
 from sdpbb.runtime.declaration import Parameters, parameter
-from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime
+from sdpbb.runtime.time_left import Clock, OutOfTime
 
 
 class Soft(Enum):
@@ -33,32 +33,8 @@ class Soft(Enum):
     IGNORED = "ignores constraints"
 
 
-class RunClock:
+class RunClock(Clock):
     """Time limit and interrupt of one run."""
-
-    def __init__(
-        self, time_limit: float = math.inf, stop: Callable[[], bool] = lambda: False
-    ) -> None:
-        self._began = RUN_CLOCK()
-        self._limit = time_limit
-        self._stop = stop
-
-    @property
-    def seconds(self) -> float:
-        return RUN_CLOCK() - self._began
-
-    @property
-    def seconds_left(self) -> float:
-        """Seconds until the limit; inf without one, never negative."""
-        return max(0.0, self._limit - self.seconds)
-
-    @property
-    def is_over(self) -> bool:
-        return self.seconds_left <= 0.0 or self._stop()
-
-    def time_left(self) -> float:
-        """Return the seconds until the run is to end: none once it is_over."""
-        return 0.0 if self.is_over else self.seconds_left
 
     @property
     def reason(self) -> Stop:

@@ -31,7 +31,7 @@ FEW_COLUMNS = {"bounds.lagrangian.reach.SMALL_CLUSTERS": Reach(per_cluster=0.0)}
 # Bounds by places from two blocks on.
 FEW_PLACES = {
     "bounds.lagrangian.reach.FOR_PLACES": (Reach(blocks=2, links=4.0),),
-    "run.decomposition.run.MIN_BLOCKS": 2,
+    "run.decomposition.levels.MIN_BLOCKS": 2,
 }
 SHORT_SLICES = {NODES_PER_SLICE: 7, **GENEROUS}
 MAX_TRIED_STEPS = "bounds.staged.methods.MAX_TRIED_STEPS"
@@ -70,7 +70,7 @@ STAGES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 # No bound by places before subsets, and none of nodes.
-NO_PLACES_FIRST = {"run.decomposition.run.MIN_BLOCKS": 10**9}
+NO_PLACES_FIRST = {"run.decomposition.levels.MIN_BLOCKS": 10**9}
 NO_PLACES = {**NO_PLACES_FIRST, "bounds.lagrangian.reach.FOR_PLACES": ()}
 
 

@@ -69,7 +69,7 @@ def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypa
     """Told before the work begins."""
     pytest.importorskip("distributed")
     monkeypatch.setattr("sdpbb.runtime.executors.given.CONNECT_SECONDS", 0.2)
-    monkeypatch.setattr("sdpbb.run.run.contract", None)
+    monkeypatch.setattr("sdpbb.run.solving.contract", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
     assert (status, out) == (ExitCode.BACKEND_FAILURE, "")
     assert err.startswith("error: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached (")

@@ -14,7 +14,7 @@ import pytest
 from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.run import kernels
 from sdpbb.runtime.jit import KernelCache, clock_stopped_by_compiler
-from sdpbb.runtime.time_left import RUN_CLOCK, Clock
+from sdpbb.runtime.time_left import RUN_CLOCK, StoppableClock
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -161,7 +161,7 @@ def test_the_clock_of_runs_stands_still_while_a_run_loads(monkeypatch):
 
 def test_a_clock_goes_on_when_nobody_stops_it_any_more(monkeypatch):
     monkeypatch.setattr("sdpbb.runtime.time_left.perf_counter", itertools.count(10).__next__)
-    clock = Clock()
+    clock = StoppableClock()
     assert [clock(), clock()] == [10, 11]
     with clock.stopped():  # at 12
         clock.stop()

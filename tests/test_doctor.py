@@ -26,7 +26,7 @@ def test_facts_of_this_installation():
 
 def test_what_is_missing_is_told(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda name: None if name == "scs" else "1.0")
-    monkeypatch.setattr("sdpbb.runtime.executors.memory.free_mebibytes", lambda: 100.0)
+    monkeypatch.setattr("sdpbb.runtime.memory.free_mebibytes", lambda: 100.0)
     found = named(installation_facts())
     assert found["scs"].problem == "scs is not installed; pip install scs"
     assert found["numpy"].problem == ""

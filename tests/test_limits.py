@@ -15,10 +15,10 @@ from sdpbb.bounds.registry import bounding_method
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.formats import write_points
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.run.memory_plan import SENT, WORKER, MemoryPlan, memory_plan
 from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.plan import SENT, WORKER, planned
 from sdpbb.run.solver import resume, solve
-from sdpbb.runtime.executors.memory import resident_mebibytes
+from sdpbb.runtime.memory import resident_mebibytes
 from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import MemoryShort, Progress
 from sdpbb.search.result import SolutionStatus, Termination
@@ -80,7 +80,7 @@ def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
         if isinstance(event, Progress):
             told.append(event)
 
-    monkeypatch.setattr("sdpbb.search.limits.occupied_mebibytes", occupied)
+    monkeypatch.setattr("sdpbb.search.clocks.occupied_mebibytes", occupied)
     asked = replace(HASTY, workers=workers, memory_limit=500.0)
     result = solve(SMALL, asked, observer, checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
@@ -179,7 +179,7 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch, pools
     def slow(node, upper, context, budget):
         for _ in range(30):
             time.sleep(0.1)
-            assert not budget.cancelled()
+            assert not budget.stop()
         return evaluate(node, upper, context, budget)
 
     monkeypatch.setattr("sdpbb.search.loop.evaluate", slow)
@@ -190,8 +190,8 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch, pools
 def test_where_a_bound_does_not_fit_the_memory_it_is_said_and_clusterings_are_found(
     monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 5.0)
-    monkeypatch.setattr("sdpbb.run.memory_plan.LITTLE", 0.0)
+    monkeypatch.setattr("sdpbb.run.plan.free_mebibytes", lambda: 5.0)
+    monkeypatch.setattr("sdpbb.run.plan.LITTLE", 0.0)
     told, path = [], tmp_path / "run"
     linked = replace(SMALL, must_link=np.array([[0, 1], [2, 3]]))
     result = solve(linked, HASTY, told.append, checkpoint=path)
@@ -208,8 +208,8 @@ def test_where_a_bound_does_not_fit_the_memory_it_is_said_and_clusterings_are_fo
 
 
 def test_without_a_bound_an_interrupt_is_told_as_one(monkeypatch):
-    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 5.0)
-    monkeypatch.setattr("sdpbb.run.memory_plan.LITTLE", 0.0)
+    monkeypatch.setattr("sdpbb.run.plan.free_mebibytes", lambda: 5.0)
+    monkeypatch.setattr("sdpbb.run.plan.LITTLE", 0.0)
     interrupt = threading.Event()
 
     def press(*arguments):
@@ -228,9 +228,9 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
     for n, k in ((700, 3), (700, 200)):
         contraction = contract(Instance(rng.normal(size=(n, 2)), k))
         for free in (0.0, 200.0, 400.0, 600.0, 1000.0, 3000.0, 1e6):
-            monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda free=free: free)
-            plan = memory_plan(parameters, contraction, is_resumed=False)
-            if plan.is_without_bound:
+            monkeypatch.setattr("sdpbb.run.plan.free_mebibytes", lambda free=free: free)
+            plan = planned(parameters, contraction)
+            if not plan.may_bound:
                 continue
             taken = WORKER + (1.0 + SENT) * bounding_method(plan.parameters.bounding).mebibytes(
                 contraction
@@ -238,16 +238,18 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
             assert plan.parameters.workers * taken <= free
         assert plan.parameters == parameters
         # What has started with one bounding continues with it, or with none.
-        monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 370.0)
-        resumed = memory_plan(parameters, contraction, is_resumed=True)
+        monkeypatch.setattr("sdpbb.run.plan.free_mebibytes", lambda: 370.0)
+        resumed = planned(parameters, contraction, has_begun=True)
         assert resumed.parameters.bounding == bounding
 
 
 def test_no_more_workers_begin_than_fit_the_memory(monkeypatch, pools):
     monkeypatch.setattr(
-        "sdpbb.run.run.memory_plan",
-        lambda parameters, *_: MemoryPlan(
-            replace(parameters, workers=2), 1.0, MemoryShort(60, 1.0, 1.0, "hybrid", 2)
+        "sdpbb.run.solving.planned",
+        lambda parameters, *_: replace(
+            planned(parameters, contract(SMALL)),
+            parameters=replace(parameters, workers=2),
+            shortage=MemoryShort(60, 1.0, 1.0, "hybrid", 2),
         ),
     )
     told = []
@@ -263,8 +265,8 @@ def test_a_checkpoint_of_columns_alone_is_of_columns_alone(monkeypatch, tmp_path
     hybrid, columns = (
         bounding_method(name).mebibytes(contract(instance)) for name in ("hybrid", "colgen")
     )
-    monkeypatch.setattr("sdpbb.run.memory_plan.LITTLE", 0.0)
-    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
+    monkeypatch.setattr("sdpbb.run.plan.LITTLE", 0.0)
+    monkeypatch.setattr("sdpbb.run.plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
     told = []
     result = solve(instance, SolverParameters(time_limit=1e-9), told.append, checkpoint=path)
     assert any(isinstance(event, MemoryShort) for event in told)

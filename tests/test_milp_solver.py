@@ -26,7 +26,6 @@ def test_a_block_names_the_solver_of_programmes_that_name_none(monkeypatch):
     with using_integer_solver("gurobi"):
         with using_integer_solver("auto"):  # as outside
             solve_binary_programme(one)
-        solve_binary_programme(one, "highs")
         with using_integer_solver("highs"):
             solve_binary_programme(one)
     assert asked == [one]
@@ -59,7 +58,9 @@ def test_one_that_is_not_installed_is_told_before_anything_is_computed(run, monk
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("CL 0 1\n")
     for command in ("solve", "sweep", "price"):
-        monkeypatch.setattr("sdpbb.run.run.Run._solve", lambda *run: pytest.fail("a run has begun"))
+        monkeypatch.setattr(
+            "sdpbb.run.solving.Run._solve", lambda *run: pytest.fail("a run has begun")
+        )
         clusters = ["-k", "2"] if command != "sweep" else ["-k", "2-3"]
         given = [command, str(points), *clusters, "--milp-solver", "gurobi"]
         status, _, err = run(*given, "--constraints", pairs)

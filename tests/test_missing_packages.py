@@ -46,7 +46,7 @@ def no_computing(monkeypatch):
         raise AssertionError("something is computed")
 
     for name in (
-        "sdpbb.run.run.Run._solve",
+        "sdpbb.run.solving.Run._solve",
         "sdpbb.questions.batch.batch.run_batch",
         "heuristics.method.first_clustering",
     ):

@@ -78,7 +78,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
     instance = Instance(np.arange(11.0)[:, None], 3, cannot_link=np.argwhere(np.triu(graph)))
     result = solve(instance, checkpoint=path)
     assert result.status is SolutionStatus.INFEASIBLE
-    monkeypatch.setattr("sdpbb.run.run.first_clustering", None)  # not sought again
+    monkeypatch.setattr("sdpbb.run.solving.first_clustering", None)  # not sought again
     again = resume(path)
     assert again.infeasibility == result.infeasibility
     assert again.statistics.n_blocks == 11
@@ -87,7 +87,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
 @pytest.mark.long
 def test_what_had_no_clustering_yet_is_begun_again(path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.run.run.first_clustering", lambda contraction, time_left: None)
+        patch.setattr("sdpbb.run.solving.first_clustering", lambda contraction, time_left: None)
         result = solve(SMALL, replace(HASTY, time_limit=1.0), checkpoint=path)
     assert (result.status, result.termination) == (SolutionStatus.UNKNOWN, Termination.TIME_LIMIT)
     result = resume(path, time_limit=math.inf)

@@ -33,7 +33,7 @@ def test_interrupt_inside_a_heuristic(hard, monkeypatch):
     interrupt.set()
     long = MultiStartParameters(n_starts=10**6)
     search = partial(IncumbentSearch, HeuristicSchedule(before=long))
-    monkeypatch.setattr("sdpbb.run.run.IncumbentSearch", search)
+    monkeypatch.setattr("sdpbb.run.solving.IncumbentSearch", search)
     result = solve(hard, interrupt=interrupt)
     assert result.termination is Termination.INTERRUPTED
     calls = iter([False] * 100)  # in the middle of a descent

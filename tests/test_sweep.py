@@ -18,7 +18,7 @@ from sdpbb.problem.graph import connected_components
 from sdpbb.questions import sweep as sweep_module
 from sdpbb.questions.study import Outcome
 from sdpbb.run.checkpoint import RunState
-from sdpbb.run.run import concluded
+from sdpbb.run.solving import concluded
 from sdpbb.search.node import Node, NodeResult, NodeStatus
 from sdpbb.search.result import SolutionStatus, bound_below
 from sdpbb.search.tree import Tolerances, Tree

@@ -293,8 +293,7 @@ def minimise_by_programme(
         is_paid = is_own[i[together]] & ~same[together, None]
         warm = np.concatenate([is_own.reshape(-1), same[apart], is_paid.reshape(-1)])
         warm = warm[is_there].astype(np.float64)
-    limit = None if seconds == np.inf else max(seconds, 1e-3)
-    solution = solve_binary_programme(programme, "auto", lambda: time_left() <= 0.0, limit, warm)
+    solution = solve_binary_programme(programme, at_most(time_left, seconds), warm)
     if solution.x is None:
         return AssignmentSolution(None, is_infeasible=solution.status is MilpStatus.INFEASIBLE)
     chosen = np.zeros(above.shape)

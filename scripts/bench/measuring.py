@@ -105,7 +105,7 @@ def peak_memory(has_others: bool = False) -> Iterator[list[float]]:
 
     has_others : whether the processes that it starts count, too; their sum is taken twice a second
     """
-    from sdpbb.runtime.executors.memory import resident_mebibytes
+    from sdpbb.runtime.memory import resident_mebibytes
 
     peak, ended = [0.0], threading.Event()
 

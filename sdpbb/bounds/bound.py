@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,9 +178,11 @@ class BoundingMethod(ABC, Generic[WarmStart]):
     most_blocks_here : steps on more blocks are the work of another process, which can be left
         behind in the middle of one: no step of LAPACK's and no integer programme can be left
         otherwise. A step on 500 blocks takes a sixth of a second
+    keeps_evidence : whether results of evaluations keep the evidence of bounds, for a certificate
     """
 
     most_blocks_here: int = 600
+    keeps_evidence: ClassVar[bool] = False
 
     @abstractmethod
     def start(

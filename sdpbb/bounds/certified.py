@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
     inner: BoundingMethod[Warm]
     stated: StatedInstance
     fits_memory: bool = True
+    keeps_evidence: ClassVar[bool] = True
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -14,7 +14,8 @@ from scipy.sparse import csr_array, triu
 
 from sdpbb.problem.coordinates import members_of
 from sdpbb.problem.graph import connected_components
-from sdpbb.problem.programme import assignment_rows, solved_within
+from sdpbb.problem.programme import assignment_rows
+from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import MilpStatus
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
@@ -250,7 +251,7 @@ def _decide_component(graph: csr_array, k: int, nodes: int, time_left: TimeLeft)
     if seconds <= 0.0 or m + graph.nnz // 2 * k > ROWS_PER_SECOND * seconds:
         return UNKNOWN
     edges = np.column_stack(triu(graph).nonzero())
-    solution = solved_within(assignment_rows(m, k, edges, fixed=clique), time_left)
+    solution = solve_binary_programme(assignment_rows(m, k, edges, fixed=clique), time_left)
     if solution.status is MilpStatus.INFEASIBLE:
         return Colouring(False, vertices=np.arange(m))
     if solution.x is None:

@@ -28,11 +28,11 @@ from sdpbb.problem.programme import (
     Amounts,
     assignment_rows,
     clique_cover,
-    solved_within,
     with_soft_pairs,
 )
 from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import (
     ROW_TOLERANCE,
     BinaryProgramme,
@@ -190,7 +190,7 @@ def packed_exactly(
             programme = replace(programme, objective=costs.reshape(-1))
             programme = with_soft_pairs(programme, k, soft or SoftBlocks())
         solution = None if costs is None else _integral_vertex(programme, time_left)
-        solution = solution or solved_within(programme, time_left)
+        solution = solution or solve_binary_programme(programme, time_left)
         if solution.x is None:
             return Packing(beyond, is_proof and solution.status is MilpStatus.INFEASIBLE)
         labels = solution.x[: m * k].reshape(m, k).argmax(axis=1)
@@ -228,12 +228,10 @@ def _integral_vertex(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSol
     """Return an optimal vertex of the linear relaxation; None: fractional, or out of time."""
     from sdpbb.runtime.backends.highs import LinearModel  # most runs do not need HiGHS
 
-    seconds = time_left()
-    limit = None if seconds == math.inf else max(0.01, seconds)
     objective = programme.objective / unit(programme.objective)
     try:
-        x = LinearModel(programme).minimise(objective, limit, lambda: time_left() <= 0.0).x
-    except BackendFailure:  # only of the linear relaxation; the integer programme follows
+        x = LinearModel(programme).minimise(objective, time_left).x
+    except BackendFailure:  # of the linear relaxation alone: the integer programme follows
         return None
     if x is None or np.abs(x - np.round(x)).max() > INTEGRAL:
         return None

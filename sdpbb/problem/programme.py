@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -13,9 +12,7 @@ from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.runtime.backends.milp import solve_binary_programme
-from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution
-from sdpbb.runtime.time_left import TimeLeft
+from sdpbb.runtime.backends.programme import BinaryProgramme
 
 Amounts = tuple[NDArray[np.number], NDArray[np.number], NDArray[np.number]]
 """Values (m,) of blocks, and the least (k,) and the most (k,) for sums over clusters."""
@@ -96,19 +93,6 @@ def _matrix(
 ) -> csr_array:
     """Return a sparse matrix of entries at rows (e,) and columns (e,)."""
     return csr_array((np.broadcast_to(values, len(rows)), (rows, columns)), shape)
-
-
-def solved_within(programme: BinaryProgramme, time_left: TimeLeft) -> MilpSolution:
-    """Return the solution of a binary programme in the time left.
-
-    Raises
-    ------
-    BackendFailure
-        If the integer programming solver fails.
-    """
-    seconds = time_left()
-    limit = None if seconds == math.inf else max(0.01, seconds)
-    return solve_binary_programme(programme, "auto", lambda: time_left() <= 0.0, limit)
 
 
 def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:

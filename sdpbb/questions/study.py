@@ -36,11 +36,11 @@ from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
-from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task
 from sdpbb.runtime.files import FilePath, name_problem, shown_path
 from sdpbb.runtime.interruption import interruptible
+from sdpbb.runtime.memory import free_mebibytes
 from sdpbb.runtime.time_left import TimeLeft
 from sdpbb.search.events import Compiling, Event, Observer, Progress, ignore
 

@@ -263,7 +263,7 @@ def suggest_queries(
         raise ParameterError(f"ask = {ask!r}: expected 'pairs' or 'classes'")
     if not time_limit > 0:
         raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
-    with threadpool_limits(1):  # see `sdpbb.run.run`
+    with threadpool_limits(1):  # see `sdpbb.run.solving`
         given = None
         if clustering is not None:
             given = checked_clustering(clustering, instance, "clustering").labels

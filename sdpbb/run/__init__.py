@@ -1,1 +1,1 @@
-"""One run, from what is asked for to its result, with its certificate and its checkpoint."""
+"""One run, from the request to the result, with certificate and checkpoint."""

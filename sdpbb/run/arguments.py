@@ -1,4 +1,4 @@
-"""Arguments of `solve` and `resume`: what they state, and their validation before a run begins."""
+"""Arguments of `solve` and `resume`: instance and parameters, and checks before a run begins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sdpbb.runtime.files import FilePath, only_writer, output_problem, shown_pat
 
 
 class SolveArguments(InstanceArguments, total=False):
-    """Keywords of `solve` beside its own: of an `Instance`, and of `SolverParameters`."""
+    """Keywords of an `Instance` and of `SolverParameters` in `solve`."""
 
     gap: float
     time_limit: float
@@ -53,22 +53,22 @@ def stated_run(
     arguments: Mapping[str, Any],
     function: Callable[..., Any],
 ) -> tuple[Instance, SolverParameters]:
-    """Return the instance and the parameters that the arguments of `solve`, or the like, state.
+    """Return the instance and the parameters from the arguments of `solve` or a similar function.
 
     Parameters
     ----------
     given : an instance, an array of points or a data frame
-    k : number of clusters, or parameters in its place; None for neither
-    parameters : what the arguments change; None for the default ones
-    arguments : the others by keyword (`SolveArguments`)
-    function : whose arguments they are
+    k : number of clusters, or parameters; or None
+    parameters : changed by the arguments; None: the default parameters
+    arguments : other keywords (`SolveArguments`)
+    function : function with these arguments, for messages
 
     Raises
     ------
     TypeError
-        If there is no argument of a name; the message has the one that is most like it.
+        If an argument has an unknown name; the message suggests a similar one.
     InstanceError, ParameterError
-        For values that are wrong, and for what an instance states itself.
+        If a value is wrong, or conflicts with the instance.
     """
     if k is not None and not _is_number(k):
         if parameters is not None:
@@ -83,7 +83,7 @@ def stated_run(
 def divided(
     arguments: Mapping[str, Any], parameters: SolverParameters | None, function: Callable[..., Any]
 ) -> tuple[dict[str, Any], SolverParameters]:
-    """Return the arguments by keyword that state an instance, and the parameters with the others.
+    """Split keyword arguments into arguments of the instance and the parameters.
 
     Arguments and errors are as for `stated_run`.
     """
@@ -98,22 +98,22 @@ def divided(
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is meant as a number of clusters, a right one or not."""
+    """Return whether a value is meant as a number of clusters, valid or not."""
     return isinstance(value, (int, float)) or hasattr(value, "__index__")
 
 
 def check_compatibility(
     instance: Instance, parameters: SolverParameters, checkpoint: FilePath | None
 ) -> None:
-    """Check that a run on the instance can do what the parameters ask for.
+    """Check that a run supports the instance with these parameters.
 
     Raises
     ------
     InstanceError
-        If the instance is none.
+        If the instance is not an `Instance`.
     ParameterError
-        If the parameters are none. If the instance's constraints on clusters are more than the
-        bounding knows of, have no place in a checkpoint, or cannot be sent to other processes.
+        If the parameters are not `SolverParameters`. If the bounding, a checkpoint or other
+        processes do not support a constraint on clusters.
     BackendUnavailable
         If the solver of integer programmes is not installed.
     """
@@ -150,12 +150,12 @@ def check_compatibility(
 
 
 def check_executor(executor: object, parameters: SolverParameters) -> None:
-    """Check that an executor is one, and that parameters do not ask for other workers.
+    """Check the type of an executor, and that parameters do not request other workers.
 
     Raises
     ------
     ParameterError
-        If it is not, or they do.
+        If a check fails.
     """
     if executor is None:
         return
@@ -167,14 +167,14 @@ def check_executor(executor: object, parameters: SolverParameters) -> None:
 
 
 def checked_clustering(labels: ArrayLike, instance: Instance, argument: str) -> Partition:
-    """Return the clustering of these labels (n,), such as a run is to begin with, after checking.
+    """Return the clustering of labels (n,), after checking.
 
-    argument : what messages call it
+    argument : name of the labels in messages
 
     Raises
     ------
     ParameterError
-        If it is no clustering of the instance, or violates a constraint.
+        If it is not a clustering of the instance, or violates a constraint.
     """
     try:
         ordered = in_row_order(labels, instance.n_points, instance.origin, argument)
@@ -202,12 +202,10 @@ def check_certifiable(
 ) -> None:
     """Check that a run on the instance can be certified, and its certificate written to path.
 
-    The path must be none of the checkpoints.
-
     Raises
     ------
     ParameterError
-        If not.
+        If not, or if path is one of the checkpoints.
     """
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
@@ -230,9 +228,10 @@ def check_certifiable(
 def reserved_checkpoint(
     checkpoint: FilePath | None, problem: Callable[[FilePath], str | None]
 ) -> Iterator[None]:
-    """Context manager: no other run writes to the checkpoint, if there is one.
+    """Context manager: no other run writes to the checkpoint.
 
-    problem : the reason why a file cannot be written at a path, or None
+    checkpoint : None: no checkpoint
+    problem : returns why a file cannot be written at a path, or None
 
     Raises
     ------

@@ -13,7 +13,7 @@ import numpy as np
 
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, Instance
-from sdpbb.run.certificates.proof import Proof
+from sdpbb.run.certificates.recorded import Proof
 from sdpbb.run.decomposition.subsets import SubsetBounds
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.archive import Encoder, decoded, stored
@@ -23,7 +23,7 @@ from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.reporting import Watch
 from sdpbb.search.tree import Tree
 
-# Seconds between two writes at least, and the part of the run that may be spent on them.
+# Minimum seconds between two writes, and maximum share of the time of a run for them.
 INTERVAL, SHARE = 5.0, 0.05
 
 _DOCUMENT = "sdpbb-checkpoint.json"
@@ -32,14 +32,14 @@ _DOCUMENT = "sdpbb-checkpoint.json"
 @stored
 @dataclass(eq=False)
 class RunState:
-    """State of a run: it works on it, and a checkpoint file holds it.
+    """State of a run, which a checkpoint file holds.
 
     instance, parameters : of the run
-    seconds : spent on it until it was last written
-    infeasibility : the proof that there is no clustering, if contraction or colouring found it
-    tree : of the search; None before it has begun
-    proof : of all that the search has proven, if the run is certified
-    subsets : of a root that is bounded by the sum of their bounds, and what is proven of them
+    seconds : of the run until the state was last written
+    infeasibility : proof by contraction or colouring that there is no clustering, or None
+    tree : of the search; None before the search
+    proof : of all bounds of the search; None: the run is not certified
+    subsets : bounds of subsets of the root; None: no decomposition
     """
 
     instance: Instance
@@ -52,19 +52,19 @@ class RunState:
 
 
 def write_checkpoint(path: FilePath, state: RunState) -> None:
-    """Write the state of a run, wholly or not at all.
+    """Write the state of a run atomically.
 
-    A checkpoint is a ZIP file of NumPy arrays, as `numpy.savez` writes them, so that `numpy.load`
-    shows what is in it. Its first member is a document (`sdpbb.runtime.archive`), with the
-    version of sdpbb. Members are as they are in memory: iterates in single precision hardly get
-    smaller. Arrays are copied a few MiB at a time; they must not change meanwhile.
+    A checkpoint is a ZIP file of NumPy arrays, as `numpy.savez` writes them; `numpy.load` shows
+    them. Its first member is a document (`sdpbb.runtime.archive`), with the version of sdpbb.
+    Members are not compressed: iterates in single precision hardly get smaller. Arrays are copied
+    a few MiB at a time; they must not change meanwhile.
 
     Raises
     ------
     TypeError
-        For what an archive does not hold. Nothing is written then.
+        If an archive cannot hold the state. Nothing is written then.
     OSError
-        See `sdpbb.runtime.files.replacement`. What was at path is still there.
+        See `sdpbb.runtime.files.replacement`. The previous file is still there.
     """
     encoder = Encoder(state)
     document = {"sdpbb": installed_version()} | encoder.document
@@ -78,16 +78,15 @@ def write_checkpoint(path: FilePath, state: RunState) -> None:
 def read_checkpoint(path: FilePath) -> RunState:
     """Return the state in a checkpoint.
 
-    The constructors of stored types are called (or `__setstate__`, where they have one), with
-    values that passed the checksums but that somebody may have made up; nothing else is. Arrays are
-    writable. The checksums of ZIP find every change within 32 neighbouring bits, and miss one in
-    2^32 of the others.
+    Reading calls only the constructors of stored types (or `__setstate__`, if they have one). Their
+    values have passed the checksums, but may be forged. Arrays are writable. The checksums of ZIP
+    find every change within 32 neighbouring bits, and miss one in 2^32 other changes.
 
     Raises
     ------
     ArchiveError
-        If it cannot be read, is none, damaged, of another version of sdpbb or of values that the
-        types do not support. One line that names the file.
+        If the file cannot be read, is not a checkpoint, is damaged, is of another version of sdpbb,
+        or has values that the types do not support. The message is one line that names the file.
     """
     name, this = shown_path(path), installed_version()
     try:
@@ -96,7 +95,7 @@ def read_checkpoint(path: FilePath) -> RunState:
         with zipfile.ZipFile(path) as archive:
             document = json.loads(archive.read(_DOCUMENT))
             written_by = document["sdpbb"]
-            if written_by == this:  # what a value means is defined by the code of its version
+            if written_by == this:  # another version may mean something else by a value
                 arrays = []
                 for number in range(len(archive.namelist()) - 1):
                     with archive.open(f"{number}.npy") as member:
@@ -120,15 +119,14 @@ def read_checkpoint(path: FilePath) -> RunState:
 
 @dataclass(eq=False)
 class CheckpointWriter(Watch):
-    """Watch that writes the state of a run to a file while its search goes on.
+    """Watch that writes the state of a run to a file during its search.
 
-    It is written every INTERVAL, but seldom enough to take no more than SHARE of the time, and at
-    the end. A disk that is full or a folder that has gone does not end the run: it reports that to
-    the observer, and tries again.
+    It writes every INTERVAL seconds, but at most SHARE of the time, and at the end. A full disk or
+    a missing folder does not end the run: the writer reports the failure, and tries again.
 
-    path : of the file; None: nothing is done
-    state : what is written, as it is then
-    seconds : of the run, now
+    path : of the file; None: write nothing
+    state : of the run
+    seconds : returns the seconds of the run
     observer : receives failures
     """
 

@@ -1,4 +1,4 @@
-"""Minimal conflicts: constraints that no clustering keeps, each of which is needed for that."""
+"""Minimal conflicts: contradictory constraints, each of which is needed for the contradiction."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from sdpbb.problem.statements import Catalogue, Conflict
 from sdpbb.runtime.declaration import as_number, wrong
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 
-# Blocks coloured, again and again included, until the search is given up: half a second.
+# Maximum colourings of blocks in a search, repeated ones included: about half a second.
 NODES = 20_000
-# The same if each is shown to constraints on clusters, which takes longer.
+# The same if constraints on clusters are checked for each, which takes longer.
 NODES_ON_CLUSTERS = 5_000
-# The same for the set that is reported in the end.
+# The same for the final set.
 FINAL_NODES = 200_000
 # Rows of an integer programme that takes some seconds to presolve.
 MANY_ROWS = 100_000
@@ -38,7 +38,7 @@ MANY_ROWS = 100_000
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Verdict on the constraints of an instance, None if not known, and a conflict among them."""
+    """Verdict on the constraints of an instance (None: unknown), and a conflict among them."""
 
     is_feasible: bool | None
     conflict: Conflict | None = None
@@ -51,33 +51,34 @@ def explain_infeasibility(
     k: int | None = None,
     **arguments: Unpack[InstanceArguments],
 ) -> Conflict | None:
-    """Return a minimal set of constraints that no clustering into exactly k clusters keeps.
+    """Return a minimal set of constraints that no clustering into exactly k clusters satisfies.
 
-    "Minimal" means that the others can hold when any one of them is left out. The set is what
-    remains when constraints are left out, many at a time, for as long as the others contradict
-    each other. Pairs come first: a path of must-links and a cannot-link between its ends;
-    must-links that leave fewer than k groups of points; for k = 2, a cycle with an odd number of
-    cannot-links; k + 1 groups that mutually cannot link; pairs that allow no k groups.
+    "Minimal" means that the set is consistent without any one of its constraints. Constraints are
+    removed, many at a time, while the others contradict each other.
+
+    Pairs are tried first. Their conflicts are, for example, a path of must-links with a cannot-link
+    between its ends, too few groups of points for k clusters, an odd cycle of cannot-links for
+    k = 2, or k + 1 groups that all cannot link.
 
     Parameters
     ----------
-    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
-        data frame, with the others as further arguments. Soft constraints are left aside
-    time_limit : seconds, > 0, after which the set is given as it is (`Conflict.is_minimal`)
-    k : number of clusters, of points
-    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+    instance : points, k and constraints as an `Instance`; or points only, an array (n, d) or a data
+        frame, with further arguments. Soft constraints are ignored
+    time_limit : seconds, > 0, after which the present set is returned (`Conflict.is_minimal`)
+    k : number of clusters, for points
+    arguments : for points, the arguments of an `Instance`, as for `sdpbb.solve`
 
     Returns
     -------
-    Conflict; None if the constraints are consistent, or if that was not decided
-    (`sdpbb.check_constraints` tells which).
+    Conflict; None if the constraints are consistent, or if that is not known
+    (`sdpbb.check_constraints` distinguishes the two).
 
     Raises
     ------
     TypeError
-        If there is no argument of a name.
+        If an argument has an unknown name.
     InstanceError
-        If the instance is none, or the points and constraints make none.
+        If the points and constraints are not a valid instance.
     ParameterError
         If time_limit is not a number above 0.
     BackendFailure
@@ -88,13 +89,13 @@ def explain_infeasibility(
 
 
 def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
-    """Decide whether the constraints are consistent, and if not, why.
+    """Decide whether the constraints are consistent; if not, find a conflict.
 
     See `explain_infeasibility`.
     """
     time_left = at_most(no_limit, checked_seconds(time_limit))
     catalogue = Catalogue(instance)
-    proof: Infeasibility | None = None  # of the last set that is refuted
+    proof: Infeasibility | None = None  # of the last contradictory set
 
     def verdict(members: Sequence[int], until: TimeLeft = time_left) -> bool | None:
         nonlocal proof
@@ -119,7 +120,7 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
         is_feasible = verdict(kept)
     if proof is None:
         return Diagnosis(is_feasible)
-    if kept[-1] >= len(catalogue.must_link):  # of must-links alone, all are needed
+    if kept[-1] >= len(catalogue.must_link):  # must-links only: all are needed
         kept, is_minimal = minimal_subset(kept, verdict, time_left)
     is_exact = _is_refuted_exactly(catalogue.restricted(kept))
     members = tuple(map(catalogue.statement, kept))
@@ -127,7 +128,7 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
 
 
 def checked_seconds(time_limit: object) -> float:
-    """Return a time limit in seconds; ParameterError if it is no number above 0."""
+    """Return a time limit in seconds; ParameterError if it is not a number above 0."""
     seconds = as_number(time_limit)
     if seconds is None or not seconds > 0:
         raise wrong("time_limit", time_limit, "seconds > 0")
@@ -135,10 +136,10 @@ def checked_seconds(time_limit: object) -> float:
 
 
 def _named(catalogue: Catalogue, proof: Infeasibility) -> list[int]:
-    """Return the pairs that a proof names, by number: fewer than it needs if it merges blocks.
+    """Return the numbers of the pairs that a proof names; too few if the proof merges blocks.
 
-    Must-links that leave fewer than k groups; those along a path, and a cannot-link between its
-    ends; or must-links that make some groups, and a cannot-link between each two, if any.
+    They are must-links that leave fewer than k groups; or a path of must-links, and a cannot-link
+    between its ends; or must-links inside some groups, and a cannot-link between each two groups.
     """
     must_link, points = catalogue.must_link, list(proof.points)
     n, k = catalogue.instance.n_points, catalogue.instance.k
@@ -157,10 +158,7 @@ def _named(catalogue: Catalogue, proof: Infeasibility) -> list[int]:
 
 
 def _decided(instance: Instance, time_left: TimeLeft) -> Infeasibility | bool | None:
-    """Return whether the constraints of an instance are consistent, or the proof that not.
-
-    None: not known.
-    """
+    """Return True if the constraints of an instance are consistent, a proof if not, or None."""
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return contraction
@@ -173,13 +171,13 @@ def _decided(instance: Instance, time_left: TimeLeft) -> Infeasibility | bool | 
 
 
 def _searched(contraction: Contraction, nodes: int) -> Infeasibility | bool | None:
-    """Return the same as `_decided`, by a search that colours some number of blocks at most."""
+    """Decide like `_decided`, by a search that colours blocks at most `nodes` times."""
 
     def fits(blocks: Sequence[int]) -> bool:
         return contraction.allows(np.asarray(blocks, np.intp))
 
     def keeps(labels: NDArray[np.intp]) -> bool:
-        # What fits says nothing of least sizes.
+        # `fits` does not check minimum sizes.
         return contraction.keeps(use_every_colour(labels, contraction.k))
 
     conditions = (None, None) if contraction.instance is None else (fits, keeps)
@@ -189,12 +187,12 @@ def _searched(contraction: Contraction, nodes: int) -> Infeasibility | bool | No
 
 
 def _is_refuted_exactly(instance: Instance) -> bool:
-    """Return whether constraints that were refuted are so without floating point.
+    """Return whether a search in integers, too, proves that constraints are contradictory.
 
     Raises
     ------
     BackendFailure
-        If they are consistent, so that the integer programming solver was wrong.
+        If they are consistent: then the integer programming solver was wrong.
     """
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
@@ -213,7 +211,7 @@ def _is_refuted_exactly(instance: Instance) -> bool:
 
 
 def _is_mended(instance: Instance, time_left: TimeLeft) -> bool:
-    """Return whether a clustering by k-means can be mended so that it keeps the pairs."""
+    """Return whether repairing a k-means clustering leads to one that satisfies the pairs."""
     from heuristics.first_clustering import mended_clustering  # seldom needed, and compiled
 
     contraction = contract(instance)
@@ -224,10 +222,10 @@ def _is_mended(instance: Instance, time_left: TimeLeft) -> bool:
 def minimal_subset(
     items: Sequence[int], verdict: Callable[[list[int]], bool | None], time_left: TimeLeft
 ) -> tuple[list[int], bool]:
-    """Return a minimal subset of items for which the verdict is False, and whether that is proven.
+    """Return a minimal subset of items with verdict False, and whether it is proven minimal.
 
-    Halves are left out first, then quarters, then single items. One pass of the last kind is
-    enough, as what can hold without an item still can when more is left out.
+    Remove halves first, then quarters, then single items. One pass over single items is enough: a
+    set that is consistent without an item stays consistent when more items are removed.
     """
     kept, size = list(items), max(1, len(items) // 2)
     while True:

@@ -1,4 +1,4 @@
-"""`sdpbb.heuristic`: published heuristics by name, and starts from the root's relaxation."""
+"""`sdpbb.heuristic`: published heuristics by name, and starts from the semidefinite relaxation."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.jit import clock_stopped_by_compiler
+from sdpbb.runtime.memory import free_mebibytes
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 
-# The relaxation is solved until its bound is so close to a clustering's cost that the starts it
-# gives hardly change any more.
+# The relaxation is solved until its bound is this close to a clustering's cost, relatively. Further
+# iterations would hardly change the starts.
 GAP = 1e-5
-# Keywords that state an instance; the others are parameters of a heuristic.
+# Keywords of an instance; other keywords are parameters of a heuristic.
 OF_INSTANCE = frozenset(InstanceArguments.__annotations__)
-# Blocks of a relaxation that takes a second an iteration; larger ones take hours.
+# Maximum blocks of a relaxation, one second per iteration; larger relaxations take hours.
 MOST_BLOCKS = 4000
 
 
@@ -53,7 +53,7 @@ def heuristic(
     seed: int = 0,
     **arguments: Any,
 ) -> Heuristic | HeuristicResult:
-    """Run a heuristic on points, or return it by its name alone.
+    """Run a heuristic on points; or return the heuristic, if only its name is given.
 
     Examples
     --------
@@ -67,24 +67,24 @@ def heuristic(
     Parameters
     ----------
     given : an array of points (n, d), a data frame, or an `Instance`; or the name of a heuristic
-    k : number of clusters, of points; the name of the heuristic, of an `Instance`, which states k
-    method : the name of a published heuristic, as `sdpbb heuristic --list` and docs/heuristics.md
-        have them, or of a class of your own (`heuristics.register`)
+    k : number of clusters, for points; for an `Instance`, the name of the heuristic
+    method : name of a published heuristic (see `sdpbb heuristic --list` and docs/heuristics.md), or
+        of a class of your own (`heuristics.register`)
     seed : of the random choices of the run
-    arguments : parameters of the heuristic, and of points what makes an `Instance` of them, as for
-        `sdpbb.solve`. For "ipc-kmeans" with start="sdp" the semidefinite relaxation is supplied
+    arguments : parameters of the heuristic, and for points the arguments of an `Instance`, as for
+        `sdpbb.solve`. "ipc-kmeans" with start="sdp" gets the semidefinite relaxation
 
     Returns
     -------
-    The result of the run; the configured heuristic, whose `run` takes the points, of a name alone.
+    The result of the run. For a name only, the configured heuristic; its `run` takes the points.
 
     Raises
     ------
     ParameterError
-        If there is no such heuristic or parameter (the message lists those there are), or a
+        If a heuristic or parameter has an unknown name (the message lists all names), or a
         parameter is outside of its domain.
     InstanceError
-        As `Heuristic.run` does.
+        See `Heuristic.run`.
     """
     if isinstance(given, str):
         if k is not None or method is not None:
@@ -106,7 +106,7 @@ def heuristic(
 
 
 def _configured(name: str, parameters: dict[str, Any]) -> Heuristic:
-    """Return a heuristic; of "ipc-kmeans" with start="sdp" with the semidefinite relaxation."""
+    """Return a heuristic; give "ipc-kmeans" with start="sdp" the semidefinite relaxation."""
     if name == "ipc-kmeans" and parameters.get("start") == "sdp":
         relaxation = partial(root_affinities, time_limit=parameters.get("time_limit", math.inf))
         parameters = {"affinities": relaxation, **parameters}
@@ -116,16 +116,16 @@ def _configured(name: str, parameters: dict[str, Any]) -> Heuristic:
 def root_affinities(
     contraction: Contraction, time_limit: float = math.inf
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield affinities of the blocks, as the relaxation at the root of `sdpbb.solve` has them.
+    """Yield affinities Z (m, m) of the blocks from the relaxation at the root of `sdpbb.solve`.
 
-    Z (m, m) is nonnegative, zero on cannot-links, and Z e ~ 1. There is one after each evaluation
-    of the bound, the last when it meets the cost of a clustering found before or hardly approaches
-    it any more, or when the time does not suffice for the next iteration.
+    Z is nonnegative, zero on cannot-links, and Z e ~ 1. Each evaluation of the bound yields one.
+    The last comes when the bound meets the cost of a known clustering, or stalls, or when the time
+    is too short for another iteration.
 
     Parameters
     ----------
     contraction : must have a clustering (see `sdpbb.problem.feasibility.find_feasible`)
-    time_limit : seconds, > 0. The first affinity comes after them if an iteration takes longer
+    time_limit : seconds, > 0. The first affinity may come later if an iteration takes longer
 
     Raises
     ------
@@ -140,7 +140,7 @@ def root_affinities(
         yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.weights.sum())
         return
     time_left = at_most(no_limit, time_limit)
-    with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run.run`
+    with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run.solving`
         cost = _cost_of_some(contraction, time_left)
         run, is_last = AdmmRun.begin(contraction, SdpParameters()), False
         while not is_last:
@@ -152,7 +152,7 @@ def root_affinities(
 
 
 def _check_size(contraction: Contraction) -> None:
-    """Refuse a relaxation that is too large to be solved."""
+    """Refuse a relaxation that is too large."""
     n_blocks, problem = contraction.n_blocks, ""
     needed, free = bounding_method("sdp").mebibytes(contraction), free_mebibytes()
     if n_blocks > MOST_BLOCKS:

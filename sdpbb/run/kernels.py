@@ -1,7 +1,7 @@
-"""Compilation of all kernels by this process, before others start that may call them.
+"""Compilation of all kernels by this process, before other processes call them.
 
-Numba compiles a kernel when it is first called, once per machine and version, and loads it from its
-cache later. Each of several processes that start together would compile its own.
+Numba compiles a kernel at its first call, once per machine and version, and later loads it from its
+cache. Processes that start together would each compile all kernels.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ PACKAGES, ROOT = ("sdpbb", "heuristics"), Path(__file__).resolve().parents[2]
 
 
 def compile_all() -> None:
-    """Compile all kernels, unless that has been done on this machine."""
+    """Compile all kernels, unless they are compiled already on this machine."""
     if is_compiled():
         return
     exercise_all()
-    with suppress(OSError):  # else the next process calls them again
+    with suppress(OSError):  # without a mark, the next process calls the kernels again
         _mark().touch()
 
 
 def is_compiled() -> bool:
-    """Return whether nothing is to be compiled: all is cached, or the compiler is off."""
+    """Return whether all kernels are cached, or the compiler is off."""
     return _is_compiler_off() or _mark().exists()
 
 
@@ -75,7 +75,7 @@ def _small(
 
 @cache
 def _digest() -> str:
-    """Return a digest of all that makes Numba compile anew: sources, versions, processor."""
+    """Return a digest of everything that changes compiled code: sources, versions, processor."""
     sources = sorted(path for name in PACKAGES for path in Path(ROOT, name).rglob("*.py"))
     states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
     processor = llvmlite.binding.get_host_cpu_name()
@@ -84,12 +84,12 @@ def _digest() -> str:
 
 
 def _mark() -> Path:
-    """Return the file that says that all kernels are cached, on this kind of machine."""
+    """Return the file that marks all kernels as cached, on this kind of machine."""
     return _folder() / f"kernels.{_digest()}"
 
 
 def _folder() -> Path:
-    """Return the folder of cached kernels; one that nobody can write to where none are cached."""
+    """Return the folder of cached kernels; without a cache, a folder that is not writable."""
     kernel: Any = dual_sweeps
     return Path(kernel.stats.cache_path or os.path.join(os.devnull, "none"))
 

@@ -1,6 +1,6 @@
 """Reports of a run: progress table, summary and log.
 
-Runs are logged by Python's logging, under the name "sdpbb"; it is heard where the user asks for it.
+Every run logs to `sdpbb` of Python's logging. To see it:
 
 >>> import logging
 >>> logging.basicConfig(level=logging.INFO)  # doctest: +SKIP
@@ -40,10 +40,10 @@ LOGGER = logging.getLogger("sdpbb")
 LOGGER.addHandler(logging.NullHandler())
 _WARNINGS = (MemoryShort, WorkerCrashed, NodeLeft, SubsetLost, CheckpointFailed)
 
-# Seconds between two lines that tell of no new clustering.
+# Minimum seconds between two lines without a new clustering.
 INTERVAL = 0.5
 
-# Where a new clustering came from: the letter in the first column.
+# Source of a new clustering: the letter in the first column.
 SOURCES = {"start": "L", "k-means++": "K", "sdp": "S", "bounding": "B"}
 OTHER_SOURCE = "H"
 
@@ -65,13 +65,13 @@ IGNORED_BY_SUBSETS = (
 class ProgressTable:
     """Observer that writes a line-by-line log of the run, then the summary.
 
-    Plain ASCII, flushed after every line, so that it reads the same in a terminal, through a pipe
-    and from a file that is still written to. At most one line per INTERVAL, apart from lines of
-    new clusterings. The heading of the table comes with its first row.
+    Plain ASCII, flushed after every line, so that it looks the same in a terminal, a pipe and an
+    open file. At most one line per INTERVAL, except for new clusterings. The heading of the table
+    comes with its first row.
 
-    stream : where to; None for standard output
-    version : of this installation; None to find it out
-    summarise : whether to write the summary, or to leave it to who knows more than the run does
+    stream : None: standard output
+    version : of this installation; None: look it up
+    summarise : whether to write the summary; otherwise the caller does
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class ProgressTable:
 
 
 def notice(event: Event) -> str:
-    """Return one line on an event that is seldom; "" for the others."""
+    """Return one line on a rare event; "" for other events."""
     match event:
         case Compiling():
             return COMPILING
@@ -144,7 +144,7 @@ def notice(event: Event) -> str:
 
 
 def ignored_by_subsets(instance: Instance) -> list[str]:
-    """Return the note on constraints that bounds of subsets ignore, if there may be some."""
+    """Return the note on constraints that bounds of subsets ignore, if there are any."""
     stated = instance.min_size, instance.min_weight, instance.max_weight, instance.sizes
     has_limits = any(limit is not None for limit in stated)
     has_pairs = len(instance.cannot_link) or instance.has_soft_constraints
@@ -152,7 +152,7 @@ def ignored_by_subsets(instance: Instance) -> list[str]:
 
 
 def subsets_line(chosen: SubsetsChosen) -> str:
-    """Return one row of the table: the subsets that are bounded from here on."""
+    """Return one row of the table: the subsets that are bounded next."""
     text = f"  {counted(chosen.n_subsets, 'subset')} of up to {counted(chosen.n_blocks, 'block')}"
     return f"{text:<{len(HEADING) - 9}}{chosen.seconds:8.1f}s"
 
@@ -170,7 +170,7 @@ def progress_line(progress: Progress) -> str:
 
 
 def summary(result: Result) -> str:
-    """Return the summary of a result: what is proven, and what it took, over several lines."""
+    """Return the summary of a result in several lines."""
     return plain_text(result.document())
 
 
@@ -187,7 +187,7 @@ def instance_line(instance: Instance) -> str:
 
 
 def _header(started: Started, version: str) -> str:
-    """Return the lines on a run that begins: the instance, its blocks, what it resumes from."""
+    """Return the lines on the start of a run: instance, blocks, and checkpoint."""
     lines = [
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering",
         instance_line(started.instance),
@@ -211,7 +211,7 @@ def _header(started: Started, version: str) -> str:
 
 
 def log(event: Event) -> None:
-    """Observe a run: warnings, its beginning and its end (INFO), new clusterings (DEBUG)."""
+    """Log a run: warnings, start and end (INFO), new clusterings (DEBUG)."""
     match event:
         case Started(instance):
             LOGGER.info("%s", instance_line(instance))

@@ -1,4 +1,4 @@
-"""`solve` and `resume`: check what is asked for, and run it (`sdpbb.run.run`)."""
+"""`solve` and `resume`: check the request, and run it (`sdpbb.run.solving`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sdpbb.run.arguments import (
 from sdpbb.run.checkpoint import RunState, read_checkpoint
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable, log
-from sdpbb.run.run import Run
+from sdpbb.run.solving import Run
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.files import FilePath, new_file_problem, output_problem, shown_path
 from sdpbb.runtime.interruption import interruptible
@@ -45,7 +45,7 @@ def solve(
     verbose: bool = False,
     **arguments: Unpack[SolveArguments],
 ) -> Result:
-    """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
+    """Find a feasible clustering with the least sum of squares, and prove that it is optimal.
 
         minimise    sum_i w_i || p_i - m_{l(i)} ||^2 + the weights of the soft pairs that l violates
         subject to  l(i) = l(j) for must-links, l(i) != l(j) for cannot-links, exactly k clusters,
@@ -54,8 +54,7 @@ def solve(
     by branch and cut over contracted semidefinite bounds (Piccialli, Russo Russo, Sudoso: An exact
     algorithm for semi-supervised minimum sum-of-squares clustering, 2022) and column generation
     (Babaki, Guns, Nijssen: Constrained clustering using column generation, 2014). "optimal" means
-    that a bound which is valid whatever the numerical method did lies within the gap of the
-    clustering.
+    that a bound lies within the gap of the clustering. Numerical errors do not invalidate bounds.
 
     Examples
     --------
@@ -67,63 +66,61 @@ def solve(
 
     Parameters
     ----------
-    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
-        data frame of pandas or polars, with the others as further arguments
-    k : number of clusters, of points. Of an `Instance`, which states it, the parameters may be in
-        this place: `solve(instance, parameters)`
+    instance : points, k and constraints as an `Instance`; or points only, an array (n, d) or a data
+        frame of pandas or polars, with further arguments
+    k : number of clusters, for points. An `Instance` has a k, so its parameters may be in this
+        place: `solve(instance, parameters)`
     observer : receives the events of the run (`sdpbb.search.events`): a function of one argument
-    interrupt : set it, from a signal handler or another thread, to end the run cleanly: what was
-        found until then is returned (`Termination.INTERRUPTED`). Without one, the first Ctrl-C in
-        the main thread ends the run so, and what was found is raised
-    checkpoint : a new file that the state of the run is written to every few seconds, and at the
-        end, for `resume`
-    start : labels (n,) of a clustering that keeps the constraints, to begin with; integers, in any
+    interrupt : set it from a signal handler or another thread to end the run cleanly. The run then
+        returns the best result so far (`Termination.INTERRUPTED`). Without it, the first Ctrl-C in
+        the main thread ends the run, and raises `Interrupted` with the result
+    checkpoint : a new file for the state of the run, written every few seconds and at the end, for
+        `resume`
+    start : labels (n,) of a first clustering that satisfies the constraints; integers, in any
         numbering
     certificate : a file for the proof, which `sdpbb verify` and `sdpbb.checker` check without this
-        package's engine. Bounds then count as far as the checker confirms them
-    parameters : tolerance, limits, seed, workers, and the numbers of the components
-    executor : any `concurrent.futures.Executor`, whose workers evaluate nodes instead of processes
-        of this machine, such as `client.get_executor()` of Dask or `MPIPoolExecutor` of mpi4py.
-        Needs workers = 1. The run does not shut it down
-    verbose : whether to show the progress table; in a notebook it is updated in place. All runs
-        are told to Python's `logging`, too, under the name "sdpbb"
+        package's engine. Bounds then count only if the checker confirms them
+    parameters : tolerance, limits, seed, workers, and the parameters of the components
+    executor : any `concurrent.futures.Executor`, such as `client.get_executor()` of Dask or
+        `MPIPoolExecutor` of mpi4py. Its workers evaluate nodes instead of processes of this
+        machine. Needs workers = 1. The run does not shut it down
+    verbose : whether to show the progress table; in a notebook it is updated in place. Every run
+        also logs to `sdpbb` of Python's `logging`
     arguments : single parameters, such as gap, time_limit, node_limit, memory_limit, seed, workers
-        and bounding (see `SolverParameters`); and of points what makes an `Instance` of them:
+        and bounding (see `SolverParameters`). For points also the arguments of an `Instance`:
         must_link, cannot_link, soft_must_link, soft_cannot_link, cluster_constraints, min_size,
         max_size, sizes, min_weight, max_weight, weights, known_classes, missing, standardize,
-        one_hot, metric, as_points, name, and of a data frame index_column, drop and weight_column
+        one_hot, metric, as_points, name, and for a data frame index_column, drop and weight_column
         (see `Instance.from_points`). Pairs are row numbers from 0, or names of the rows of a frame
 
     Returns
     -------
-    Result; repeatable for a seed and one worker unless a time or memory limit, an interrupt, or a
-    time-limited assignment step (see `heuristics.parameters`) cuts in.
+    Result. It is repeatable for a seed and one worker, unless a time or memory limit, an interrupt,
+    or a time-limited assignment step (see `heuristics.parameters`) ends the search.
 
     Raises
     ------
     TypeError
-        If there is no argument of a name.
+        If an argument has an unknown name.
     InstanceError
-        If the points and constraints make no instance.
+        If the points and constraints are not a valid instance.
     ParameterError
-        If a parameter is outside of its domain, or an `Instance` is given together with what it
-        states itself.
-        If start does not keep the constraints; if there is a checkpoint already, none can be
-        written there, or another run is writing to it (`FileInUse`); if a certificate is asked for
-        of a gap below 1e-9, with constraints on clusters that are the user's own code, or where
-        none can be written or the checkpoint is; if the address of the Dask cluster is none. Also
-        if the instance has constraints on clusters that the engine asked for cannot keep, that a
-        checkpoint cannot hold, or that other processes cannot be sent.
+        If a parameter is outside of its domain, or conflicts with the `Instance`. If start violates
+        a constraint. If the checkpoint exists, cannot be written, or belongs to another run
+        (`FileInUse`). If the address of the Dask cluster is wrong. If the certificate cannot be
+        written, is the checkpoint, or is not possible: for a gap below 1e-9, and with constraints
+        of the user's own classes. Also if the bounding, a checkpoint or other processes do not
+        support a constraint on clusters.
     BackendFailure
-        If the integer programming solver or a conic one fails, no worker process can be had, or
-        the Dask cluster cannot be reached. A checkpoint is written first.
+        If an integer programming solver or a conic solver fails, no worker process can start, or
+        the Dask cluster cannot be reached. The checkpoint is written first.
     BackendUnavailable
-        If Dask is asked for and not installed.
+        If Dask is requested and not installed.
     CertificateError
-        If the certificate cannot be written in the end; the result is its attribute `result`.
+        If the certificate cannot be written at the end; its attribute `result` is the result.
     Interrupted
-        (A KeyboardInterrupt.) After Ctrl-C, unless there is an interrupt of the caller's; the
-        result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
+        (A KeyboardInterrupt.) After Ctrl-C, unless `interrupt` is given; its attribute `result` is
+        the result. A second Ctrl-C raises KeyboardInterrupt at once.
     """
     stated, asked = stated_run(instance, k, parameters, arguments, solve)
     check_compatibility(stated, asked, checkpoint)
@@ -145,12 +142,12 @@ def _run(
     verbose: bool,
     **more: Any,
 ) -> Result:
-    """Run (more: of a `Run`) until it ends, or the interrupt or the first Ctrl-C ends it."""
+    """Return the result of a run; more: fields of `Run`."""
     if not callable(observer):
         raise wrong("observer", observer, "a function of one argument, an event")
     observers = [log, ProgressTable(), observer] if verbose else [log, observer]
-    told = all_of(*observers)
-    return interruptible(interrupt, lambda stop: Run(state, told, stop, **more).result())
+    observed = all_of(*observers)
+    return interruptible(interrupt, lambda stop: Run(state, observed, stop, **more).run())
 
 
 class Changes(TypedDict, total=False):
@@ -176,24 +173,24 @@ def resume(
     more_time: float | None = None,
     **changes: Unpack[Changes],
 ) -> Result:
-    """Go on with a run from its checkpoint. A run that was finished is reported again.
+    """Resume a run from its checkpoint. A finished run only returns its result.
 
     Parameters
     ----------
     path : a checkpoint written by the same version of sdpbb
     observer, interrupt : as for `solve`
-    checkpoint : a new file that is written to from now on; None for path
-    certificate : as for `solve`, of a run that had one
+    checkpoint : a new file to write to; None: write to path
+    certificate : as for `solve`; only if the run started with a certificate
     executor, verbose : as for `solve`
-    more_time : seconds > 0 to run from now on, instead of a time limit, which counts the whole run
-    time_limit, node_limit, memory_limit, workers, dask, mpi : instead of those before. Limits are
-        for the whole run, including the seconds and nodes of before, so one that has ended the run
-        must be raised for it to resume. Each of workers, dask and mpi replaces the others
+    more_time : additional seconds, > 0. time_limit counts from the first start; give one of the two
+    time_limit, node_limit, memory_limit, workers, dask, mpi : new values. Limits are for the whole
+        run, so raise the limit that has ended it. Giving one of workers, dask and mpi resets the
+        other two
 
     Raises
     ------
     ArchiveError
-        If there is no such checkpoint.
+        If there is no checkpoint at path.
     ParameterError, BackendFailure, BackendUnavailable, CertificateError, Interrupted
         As for `solve`.
     """

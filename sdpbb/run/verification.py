@@ -84,7 +84,7 @@ def verdict_on(
 ) -> CertificateVerdict:
     """Return the verdict on a certificate about an instance with covered constraints only.
 
-    Raises `Rejected`, as the checker does.
+    Raises `Rejected` like the checker.
     """
     try:
         return verify(certificate, stated_instance(instance), workers, exact)

@@ -2,7 +2,7 @@
 
 A value is None, a bool, an int of any size, a float, a str, a NumPy array or scalar of numbers or
 bools, a member of an enum, or a dataclass, tuple, list or dict with str keys of values. Dataclasses
-and enums are those that are registered by `@stored`, and are stored by their full names.
+and enums must be registered by `@stored`, and are stored by their full names.
 
 The document is
 
@@ -31,27 +31,27 @@ from numpy.typing import NDArray
 
 Stored = TypeVar("Stored", bound=type)
 
-# By the names that archives have for them.
+# Registered types by their names in archives.
 TYPES: dict[str, type] = {}
 
 
 def stored(cls: Stored) -> Stored:
     """Register a dataclass or an enum as a type that archives can hold, and return it.
 
-    Dataclasses are stored by their fields, and rebuilt by their constructor, which takes all of
-    them by name. What it takes beside them (`InitVar` with a default) is part of these
-    fields already. One with a `__getstate__` of its own is stored by what that returns, and rebuilt
-    by `__setstate__` without its constructor, so that copies, pickles and archives agree.
+    Dataclasses are stored by their fields, and rebuilt by their constructor with all fields as
+    keywords. An `InitVar` needs a default. A class that defines `__getstate__` is stored by its
+    value, and rebuilt by `__setstate__` without its constructor, so that copies, pickles and
+    archives agree.
     """
     TYPES[full_name(cls)] = cls
     return cls
 
 
 class Attached:
-    """Base class of stored dataclasses that work on values which are not stored with them.
+    """Base class of stored dataclasses that use a value, such as a contraction, unstored.
 
-    A contraction is such a value. Methods `attach` set it, and what is derived from it. Copies,
-    pickles and archives hold the fields that constructors take, and these alone.
+    A method `attach` sets this value, and attributes derived from it. Copies, pickles and archives
+    hold the fields of the constructor only.
     """
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,31 +65,31 @@ class Attached:
 
 
 def full_name(cls: type) -> str:
-    """Return the name of a class with that of its module."""
+    """Return the name of a class with the name of its module."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def has_own_state(cls: type) -> bool:
-    """Return whether a class says itself what its copies are made from."""
+    """Return whether a class defines `__getstate__`."""
     method: object = cls.__getstate__
     return method is not object.__getstate__
 
 
 class Encoder:
-    """Encoder of a value: its document, and the arrays that this refers to.
+    """Encoder of a value: its document, and the arrays to which the document refers.
 
-    An object or array that is in several places of the value (itself, not its equal) is one item.
+    An object that is in several places of the value is one item; equal objects are several items.
 
     Raises
     ------
     TypeError
-        For what an archive does not hold.
+        If an archive cannot hold the value.
     """
 
     def __init__(self, value: Any) -> None:
         self.arrays: list[NDArray[Any]] = []
         self._items: list[tuple[str, Any]] = []
-        # Slots by the identities of objects, which are kept, so that no other gets one meanwhile.
+        # Slots by the identities of objects, which stay alive so that identities stay unique.
         self._slots: dict[int, list[int]] = {}
         self._kept: list[Any] = []
         slot = self._slot(value)
@@ -133,13 +133,12 @@ class Encoder:
 def decoded(document: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> Any:
     """Return the value of a document.
 
-    Nothing is called but the registered types, by the names of their fields, or their
-    `__setstate__`.
+    It calls only the constructors of registered types, or their `__setstate__`.
 
     Raises
     ------
     Exception
-        For a document that no encoder makes, or values that their types do not support.
+        If no encoder makes such a document, or a type does not support a value.
     """
     values: list[Any] = []
 
@@ -169,7 +168,9 @@ def decoded(document: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> Any:
 def _rebuilt(name: str, state: Any) -> Any:
     """Return a value of the type of this name."""
     module = name.rpartition(".")[0]
-    if module.startswith(("sdpbb.", "heuristics.")):  # others have registered theirs already
+    if module.startswith(
+        ("sdpbb.", "heuristics.")
+    ):  # other modules have registered their types already
         import_module(module)
     cls: Any = TYPES[name]
     if issubclass(cls, Enum):

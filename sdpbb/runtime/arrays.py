@@ -1,4 +1,4 @@
-"""Types of arrays for the signatures of compiled loops, and a loop that rooms share."""
+"""Types of arrays for compiled loops, and a shared compiled loop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-# Compiled loops copy arrays entry by entry: `a[:] = b` checks lengths, and its error message takes
-# seconds to compile.
+# Compiled loops copy arrays entry by entry: `a[:] = b` takes seconds to compile.
 
-# Integers that compiled loops pass on to each other. A literal has a type of its own for Numba, for
-# which a function that takes it is compiled once more.
+# Integers as arguments between compiled loops. Numba gives each literal its own type, and would
+# compile the called function once more.
 ZERO: int = np.int64(0)  # type: ignore[assignment]
 NONE: int = np.int64(-1)  # type: ignore[assignment]
 """No block, no label."""
@@ -23,10 +22,10 @@ NONE: int = np.int64(-1)  # type: ignore[assignment]
 
 @njit(cache=True, nogil=True)
 def has_ranges(numbers: Integers, ranges: Integers) -> bool:
-    """Return whether numbers (k,) can have ranges (k, 2) of their own.
+    """Return whether numbers (k,) can be assigned to different ranges (k, 2) that contain them.
 
-    The least number takes the range with the least end of those that it is in; any other choice can
-    be exchanged for that one. `SizeLimits.places` of the checker is the same, in Python.
+    The least number gets the range with the least end among the ranges that contain it; any other
+    assignment can be changed to this one. The checker does the same in Python (`SizeLimits`).
     """
     is_taken = np.zeros(len(ranges), np.bool_)
     for number in np.sort(numbers):

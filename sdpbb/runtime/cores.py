@@ -1,7 +1,7 @@
-"""Threads of this process, among which the pieces of a large step are shared out.
+"""Threads of this process that share the pieces of a large step.
 
-A step is cut into the same pieces however many threads there are, and no piece reads what another
-one writes: what comes out does not depend on the number of threads, to the last bit.
+The pieces do not depend on the number of threads, and no piece reads what another piece writes. So
+the result is the same to the last bit for any number of threads.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from threadpoolctl import threadpool_limits
 Value = TypeVar("Value")
 Range = tuple[int, int]
 
-# Rows of a piece: few enough for many cores.
+# Rows of a piece, few enough for many cores.
 ROWS = 128
-# Operations from which a step is shared out: some milliseconds, beside which it costs nothing to
-# wake a thread, a third of one.
+# Minimum operations of a shared step: some milliseconds. Waking a thread takes a third of a
+# millisecond.
 LEAST_WORK = 1e8
-# As many operations as reading and writing an entry of some matrices takes the time of.
+# Operations that take as long as reading and writing an entry of some matrices.
 PASS = 40.0
-# Order of matrices from which some steps of an iteration are as long as that.
+# Order of matrices from which some steps of an iteration take as long as a shared step.
 LARGE = 256
 
 
 class _Cores(threading.local):
-    """Cores that the present thread may use, and the threads that it has for them."""
+    """Number of cores that the present thread may use, and its threads for them."""
 
     n = 1
     pool: ThreadPoolExecutor | None = None
@@ -41,9 +41,9 @@ _cores = _Cores()
 
 @contextmanager
 def using_cores(n: int) -> Iterator[None]:
-    """Context manager: large steps that this thread takes use n cores within the block.
+    """Context manager: large steps of this thread use n cores within the block.
 
-    BLAS is to have one thread already, here and in all threads.
+    BLAS must be limited to one thread already, here and in all threads.
     """
     before = _cores.n, _cores.pool
     _cores.n, _cores.pool = n, None
@@ -56,10 +56,10 @@ def using_cores(n: int) -> Iterator[None]:
 
 
 def in_pieces(step: Callable[[int, int], Value], pieces: Sequence[Range]) -> list[Value]:
-    """Call step(first, last) for each piece; return what it returns, in the order of the pieces.
+    """Call step(first, last) for each piece; return the values in the order of the pieces.
 
-    A step that is to use several cores releases the interpreter, as products of matrices and
-    compiled loops do.
+    A step uses several cores only if it releases the interpreter, as matrix products and compiled
+    loops do.
     """
     if min(_cores.n, len(pieces)) < 2:
         return [step(first, last) for first, last in pieces]
@@ -68,7 +68,7 @@ def in_pieces(step: Callable[[int, int], Value], pieces: Sequence[Range]) -> lis
             _cores.n, "sdpbb", initializer=threadpool_limits, initargs=(1,)
         )
     values = [_cores.pool.submit(step, *piece) for piece in pieces]
-    wait(values)  # also if one fails: others read and write the same arrays
+    wait(values)  # even if one fails: others use the same arrays
     return [value.result() for value in values]
 
 

@@ -4,8 +4,8 @@
     class SdpParameters(Parameters):
         max_iterations: int = parameter(3000, "Maximum iterations of a node.", ge=1)
 
-Checks of values, options of the command line, files of parameters in TOML and the reference page
-follow from them. Light: nothing is imported that compiles.
+Checks of values, command-line options, TOML files of parameters and the reference page follow from
+the declarations. This module imports nothing that is slow to load.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from sdpbb.errors import ParameterError
 from sdpbb.runtime.files import FilePath
 
 LARGEST_INTEGER = 2**31 - 1
-"""Largest absolute value of an integer unless another is declared: times the number of blocks it
-still fits the integers of compiled code."""
+"""Default of the largest absolute value of an integer. Multiplied by the number of blocks, it still
+fits the integers of compiled code."""
 
 ELSEWHERE = {
     "labels": ("known_classes", "start"),
@@ -45,7 +45,7 @@ ELSEWHERE = {
     "size_min": ("min_size",),
     "y": ("known_classes",),
 }
-"""Names that other packages have for arguments, each with the names that they may have here."""
+"""Names of arguments in other packages, each with possible names here."""
 
 MOST_LISTED = 12
 """Number of known names that a message lists."""
@@ -56,8 +56,8 @@ _SIGNS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.
 def parameter(default: Any = MISSING, help: str = "", **domain: Any) -> Any:
     """Declare a field of a `Parameters` class.
 
-    default : the default value, or a function that makes it; left out where there is none
-    help, domain : as `Declaration` has them: reason, ge, gt, le, lt, infinite, unit, largest
+    default : the default value, or a function that makes it; omit it if there is none
+    help, domain : fields of `Declaration`: reason, ge, gt, le, lt, infinite, unit, largest
     """
     made = {"default_factory" if callable(default) else "default": default}
     return dataclasses.field(**made, metadata={"help": help, **domain})
@@ -65,10 +65,10 @@ def parameter(default: Any = MISSING, help: str = "", **domain: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Base of frozen dataclasses whose fields are declared by `parameter`.
+    """Base class of frozen dataclasses whose fields are declared by `parameter`.
 
-    Values are checked when an object is made, and stored as plain numbers: NumPy's scalars as
-    Python's, lists as tuples. True is no number.
+    The constructor checks values, and stores plain numbers and tuples instead of NumPy scalars and
+    lists. True is not a number.
 
     Raises
     ------
@@ -82,19 +82,19 @@ class Parameters:
         self.check_combination()
 
     def check_combination(self) -> None:
-        """Raise a ParameterError if fields that are right by themselves do not go together."""
+        """Raise a ParameterError if the values of several fields conflict."""
 
     def updated(self, values: Mapping[str, Any]) -> Self:
         """Return the same parameters with other values.
 
         Parameters
         ----------
-        values : by name; those of components nested, or by path, as in {"sdp.max_iterations": 9}
+        values : by name; of components nested, or by path, as in {"sdp.max_iterations": 9}
 
         Raises
         ------
         ParameterError
-            One line that begins with the path of a parameter: there is none of that name, or its
+            One line that begins with the path of an unknown parameter, or of a parameter whose
             value is outside of its domain.
         """
         own = own_declarations(type(self))
@@ -118,7 +118,7 @@ class Parameters:
 
     @classmethod
     def load(cls, path: FilePath) -> Self:
-        """Read parameters from a TOML file; those that it does not name keep their defaults.
+        """Read parameters from a TOML file; other parameters keep their defaults.
 
         Raises
         ------
@@ -129,10 +129,7 @@ class Parameters:
 
     @classmethod
     def load_stated(cls, path: FilePath) -> tuple[Self, frozenset[str]]:
-        """Read parameters as `load` does; return them with the names that the file states.
-
-        The names are those of parameters and of components.
-        """
+        """Read parameters like `load`; return them, and the names of parameters in the file."""
         import tomllib
 
         from sdpbb.runtime.files import shown_path
@@ -173,14 +170,14 @@ class Parameters:
 class Declaration:
     """Declaration of one parameter.
 
-    path : its name, after those of the components that it is part of: "sdp.max_iterations"
-    default : MISSING where there is none
+    path : its name, with the names of its components before: "sdp.max_iterations"
+    default : MISSING: there is no default
     help : what the parameter is, for help texts and the reference page
-    reason : why the default and the domain are what they are
+    reason : of the default and the domain
     ge, gt, le, lt : bounds of a number: >=, >, <=, <
     infinite : whether a number may be inf
     unit : of a number, for messages ("seconds > 0"); of other values, a description of them
-    largest : largest absolute value of an integer: larger ones do not fit where it is stored
+    largest : largest absolute value of an integer that fits its storage
     """
 
     path: str
@@ -224,7 +221,7 @@ class Declaration:
         return " or ".join(phrases) + (", or None" if self.is_optional else "")
 
     def checked(self, value: Any) -> Any:
-        """Return the value as its type has it.
+        """Return the value in its declared type.
 
         Raises
         ------
@@ -243,7 +240,7 @@ class Declaration:
         return plain
 
     def _read(self, kind: Any, value: Any) -> Any:
-        """Return the value as the type has it; None if it is not of its domain."""
+        """Return the value in the type; None if it is outside of the domain."""
         if kind is int or kind is float:
             number = as_integer(value) if kind is int else as_number(value)
             return number if number is not None and self._holds(number) else None
@@ -271,7 +268,7 @@ class Declaration:
         return {sign: bound for sign, bound in named if bound is not None}
 
     def _phrase(self, kind: Any) -> str:
-        """Return the values of a type in words, as messages say them."""
+        """Return the values of a type in words, for messages."""
         if kind is int or kind is float:
             return self._number_phrase(kind)
         if kind is bool:
@@ -295,7 +292,7 @@ class Declaration:
 
 def own_declarations(kind: type[Parameters]) -> dict[str, Declaration]:
     """Return the declarations of a class by name, in order, without those inside its components."""
-    key: Any = kind  # a class is hashable, which mypy does not see of type[...]
+    key: Any = kind  # mypy does not know that classes are hashable
     return _own_declarations(key)
 
 
@@ -318,9 +315,9 @@ def declared_values(
 ) -> Iterator[tuple[Declaration, Any]]:
     """Yield every declaration with its value in parameters, components included.
 
-    Before the components come the parameters beside them, after each its own. Paths are full.
+    Parameters come before components, and each component before its own parameters. Paths are full.
 
-    defaults : parameters of which the declarations have the values; None for those of the class
+    defaults : values for the declarations; None: the defaults of the class
     prefix : of the paths
     """
     defaults = type(parameters)() if defaults is None else defaults
@@ -341,9 +338,9 @@ def declarations(kind: type[Parameters]) -> Iterator[Declaration]:
 
 
 def did_you_mean(name: str, known: Iterable[str], listed_by: str = "") -> str:
-    """Return the end of a message on an unknown name: what may be meant, or what there is.
+    """Return the end of a message on an unknown name: a similar name, or all known names.
 
-    listed_by : what lists all known names; they are listed themselves where there are few
+    listed_by : command that lists all known names; used if there are many
     """
     known = list(known)
     meant = [other for other in ELSEWHERE.get(name, ()) if other in known]
@@ -356,9 +353,9 @@ def did_you_mean(name: str, known: Iterable[str], listed_by: str = "") -> str:
 
 
 def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -> None:
-    """Raise the TypeError for the first argument by keyword that a function does not know.
+    """Raise a TypeError for the first unknown keyword argument of a function.
 
-    The message has the one that is most like it.
+    The message suggests the most similar name.
     """
     expected = [*known]
     for name in arguments:
@@ -372,14 +369,14 @@ def check_keywords(
 ) -> None:
     """Raise the TypeError of `check_names` for a function that ends with **arguments.
 
-    known : names that these may have, besides those of the function's own parameters
+    known : allowed names, in addition to the function's own parameters
     """
     own = [*inspect.signature(function).parameters][1:-1]
     check_names(arguments, [*own, *known], function.__name__)
 
 
 def as_number(value: object) -> float | None:
-    """Return a real number, NumPy's included, as a float; None for all else."""
+    """Return a real number, also of NumPy, as a float; None for other values."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return None
     try:
@@ -389,14 +386,14 @@ def as_number(value: object) -> float | None:
 
 
 def as_integer(value: object) -> int | None:
-    """Return an integer, NumPy's included, as an int; None for all else."""
+    """Return an integer, also of NumPy, as an int; None for other values."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         return None
     return int(value)
 
 
 def wrong(parameter: str, value: object, expected: str) -> ParameterError:
-    """Return the error that says in one line the value of a parameter and what was expected."""
+    """Return an error with the value of a parameter and the expected values, in one line."""
     try:
         shown = repr(value)
     except ValueError:  # Python does not write integers of thousands of digits
@@ -408,7 +405,7 @@ def wrong(parameter: str, value: object, expected: str) -> ParameterError:
 def _class_of(kind: Any) -> type:
     """Return the class of the values of a type.
 
-    Of Callable[..., Any] it is Callable, of Any object.
+    For Callable[..., Any] it is Callable, for Any object.
     """
     return object if kind is Any else get_origin(kind) or kind
 

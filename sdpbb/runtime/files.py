@@ -23,7 +23,7 @@ _SUFFIX = ".tmp"
 
 
 def write_atomically(path: FilePath, content: str | bytes) -> None:
-    """Write content, of which text is UTF-8, to path, wholly or not at all; see `replacement`."""
+    """Write content to path, text as UTF-8, wholly or not at all; see `replacement`."""
     content = content if isinstance(content, bytes) else content.encode("utf-8")
     with replacement(path) as file:
         file.write(content)
@@ -31,16 +31,16 @@ def write_atomically(path: FilePath, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replacement(path: FilePath) -> Iterator[BinaryIO]:
-    """Context manager: a file that takes path's place at the end if nothing was raised.
+    """Context manager: a file that replaces path at the end if nothing was raised.
 
-    It is a temporary file in the same folder, so that the file that was there before survives any
-    failure, a power cut included. A symbolic link is followed; the permissions of an existing file
-    are kept, and are those of the temporary file before anything is in it.
+    It is a temporary file in the same folder, so that the previous file survives any failure, also
+    a power cut. Symbolic links are followed. The new file has the permissions of the previous one,
+    even while it is empty.
 
     Raises
     ------
     OSError
-        If the folder cannot be written to, the disk is full, or `output_problem` finds fault.
+        If the folder is not writable, the disk is full, or `output_problem` finds a problem.
     """
     problem = output_problem(path)
     if problem:
@@ -51,7 +51,7 @@ def replacement(path: FilePath) -> Iterator[BinaryIO]:
     most = 0o666 if mode is None else mode
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, most)) as file:
-            if mode is not None:  # of which the process's mask has taken some off
+            if mode is not None:  # the mask of the process has removed some permissions
                 os.chmod(temporary, mode)
             yield file
             file.flush()
@@ -66,7 +66,7 @@ def replacement(path: FilePath) -> Iterator[BinaryIO]:
 def remove_leftovers(path: FilePath) -> None:
     """Remove the temporary files of processes that were killed within a `replacement` of path.
 
-    For a path that nobody else writes to now; a replacement that is under way there will fail.
+    Nobody else may write to path now: a replacement in progress would fail.
     """
     target = Path(os.path.realpath(path))
     with contextlib.suppress(OSError):
@@ -76,23 +76,23 @@ def remove_leftovers(path: FilePath) -> None:
 
 
 def companion(path: FilePath, ending: str) -> str:
-    """Return the name of a hidden file in the folder of path, which is followed if it is a link.
+    """Return the name of a hidden file beside path, different for each name and ending.
 
-    It is another one for each name and ending.
+    Symbolic links are followed.
     """
     target = Path(os.path.realpath(path))
     return str(target.with_name(f"{_stem(target)}{ending}"))
 
 
 def _stem(target: Path) -> str:
-    """Return the stem of hidden files: short and plain, however long the target's name is."""
+    """Return the stem of hidden files: short and plain for any name of the target."""
     return f".sdpbb-{zlib.crc32(os.fsencode(target.name)):08x}"
 
 
 def output_problem(path: FilePath) -> str | None:
-    """Return why a file cannot be written at path, or None.
+    """Return in one line why a file cannot be written at path, or None.
 
-    The answer is one line; it is asked for before a long run.
+    Long runs ask before they start.
     """
     if problem := name_problem(path):
         return problem
@@ -100,8 +100,8 @@ def output_problem(path: FilePath) -> str | None:
     try:
         if target.is_dir():
             return f"{name}: is a folder; give the name of a file"
-        # Replacing a device or a pipe by a file is never what was meant, nor is replacing the file
-        # that a stream such as /dev/stdout has been sent to.
+        # Nobody wants to replace a device or a pipe by a file, or the file that a stream such as
+        # /dev/stdout is redirected to.
         is_stream = os.path.abspath(path).startswith(("/dev/", "/proc/"))
         if is_stream or (target.exists() and not target.is_file()):
             return f"{name}: is a device; give the name of a file"
@@ -109,7 +109,7 @@ def output_problem(path: FilePath) -> str | None:
             return f"{name}: there is no folder {shown_path(target.parent)}"
         if not os.access(target.parent, os.W_OK | os.X_OK):
             return f"{name}: the folder {shown_path(target.parent)} is not writable"
-        # The folder's permission suffices to replace a file, but its owner has said no.
+        # Replacing a file needs only the permission of its folder, but the file is write-protected.
         if target.exists() and not os.access(target, os.W_OK):
             return f"{name}: the file exists and is not writable"
     except OSError as error:
@@ -134,21 +134,21 @@ def name_problem(path: FilePath) -> str | None:
 
 
 def shown_path(path: FilePath) -> str:
-    """Return the name of a file as messages show it: on one line, whatever is in it."""
+    """Return the name of a file in one line, for messages."""
     name = os.fspath(path)
     return name if name.isprintable() else ascii(name)
 
 
 def hold(file: BinaryIO, path: FilePath, writer: str) -> None:
-    """Lock an open file until it is closed, which the end of the process does, too.
+    """Lock an open file until it is closed, at the latest by the end of the process.
 
-    path, writer : what messages call the file, and who else writes to it ("run", "batch")
+    path : name of the file in messages
+    writer : name of the other writer in messages ("run", "batch")
 
     Raises
     ------
     FileInUse
-        If another process, or another thread, holds it. File systems without locks have none to
-        hold.
+        If another process or thread has locked the file. On file systems without locks, never.
     """
     if fcntl is None:
         return
@@ -165,18 +165,18 @@ def hold(file: BinaryIO, path: FilePath, writer: str) -> None:
 
 @contextlib.contextmanager
 def only_writer(path: FilePath, writer: str) -> Iterator[None]:
-    """Within the block nobody else is within such a block for the same path.
+    """Context manager: exclude other writers to path that use this context manager.
 
-    For files that are replaced (`files.replacement`), or not there yet, and so cannot be locked
-    themselves: an empty file beside them is, which is removed at the end. What a process that was
-    killed leaves of it holds nothing up.
+    Files that are replaced (`replacement`), or do not exist yet, cannot be locked themselves. So it
+    locks an empty file beside path, which is removed at the end. The file of a killed process locks
+    nothing.
 
     Raises
     ------
     FileInUse
         As `hold`.
     OSError
-        If nothing can be written there.
+        If the folder is not writable.
     """
     if fcntl is None:
         yield

@@ -1,6 +1,6 @@
-"""Start of a process, and its signals: the first Ctrl-C or SIGTERM ends a run, the second at once.
+"""Start of a process, and its signals: the first ends a run cleanly, the second at once.
 
-Light: a command imports it first.
+Commands import this module first, so it imports little itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import gc
 import os
 import signal
 
-TYPE_CHECKING = False  # what typing needs is not imported: every moment until then is unprotected
+TYPE_CHECKING = False  # not imported from typing, which is slow: signals are not handled before
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 INTERRUPTED, TERMINATED = 130, 143
-"""The exit statuses after Ctrl-C and SIGTERM; shells report the same for processes that these
-signals themselves have ended."""
+"""Exit statuses after Ctrl-C and SIGTERM, as shells report them for killed processes."""
 
 _STATUS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 _ended_by = signal.SIGINT  # the first signal of the last `finish_on_signal`
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C has ended what a Python program or a notebook had asked for.
+    """Ctrl-C has ended a call in a Python program or a notebook.
 
-    result : what was found until then, instead of what would have been returned
+    result : the best result so far, of the type that the call returns
     """
 
     def __init__(self, message: str, result: Any = None) -> None:
@@ -39,10 +38,10 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def lean_imports() -> Iterator[None]:
-    """Context manager for the imports of a process of this project's own.
+    """Context manager for the imports of a process that belongs to this project.
 
-    Garbage is collected after the block: modules leave none, and looking for it takes a quarter of
-    the time of all imports. Objects that are there by then are not looked at later either.
+    The garbage collector is off within the block: imports leave no garbage, and collecting takes a
+    quarter of their time. Objects that exist at the end are never collected.
     """
     is_collecting = gc.isenabled()
     gc.disable()
@@ -55,11 +54,8 @@ def lean_imports() -> Iterator[None]:
 
 
 def leave_on_signal() -> None:
-    """Let Ctrl-C and SIGTERM end the process at once from here on.
-
-    This is for the time when there is nothing to save.
-    """
-    # No KeyboardInterrupt: raised in the middle of an import it ends in somebody else's traceback.
+    """Let Ctrl-C and SIGTERM end the process at once, as there is nothing to save yet."""
+    # A KeyboardInterrupt during an import would print a traceback of other code.
     for signum in _STATUS:
         signal.signal(signum, _exit_process)
 
@@ -67,7 +63,7 @@ def leave_on_signal() -> None:
 def ignore_signals() -> None:
     """Ignore Ctrl-C and SIGTERM in this process.
 
-    They may be sent to all processes of a command: the one that has started this one takes them.
+    They may be sent to all processes of a command; the parent process handles them.
     """
     for signum in _STATUS:
         signal.signal(signum, signal.SIG_IGN)
@@ -88,11 +84,11 @@ def _handled(handler: Callable[[int, object], None], *signums: signal.Signals) -
 def finish_on_signal(interrupt: threading.Event) -> Iterator[None]:
     """Within the block the first Ctrl-C or SIGTERM sets the event.
 
-    After it, a Ctrl-C ends the process at once. Another SIGTERM changes nothing: timeout(1) sends
-    two, and whoever sends one and loses patience sends SIGKILL.
+    A Ctrl-C after it ends the process at once. Another SIGTERM changes nothing: timeout(1) sends
+    two of them, and SIGKILL remains.
 
-    Python runs handlers between two of its own instructions: the first one waits for the end of a
-    call of compiled code.
+    Python runs handlers between two of its own instructions, so after the present call of compiled
+    code.
     """
     global _ended_by
     _ended_by = signal.SIGINT
@@ -105,33 +101,32 @@ def finish_on_signal(interrupt: threading.Event) -> Iterator[None]:
         _ended_by = signal.Signals(signum)
         interrupt.set()
         if signum == signal.SIGTERM:
-            _tell("\nterminated: finishing; press Ctrl-C to exit immediately\n")
+            _print("\nterminated: finishing; press Ctrl-C to exit immediately\n")
         else:
-            _tell("\ninterrupted: finishing; press Ctrl-C again to exit immediately\n")
+            _print("\ninterrupted: finishing; press Ctrl-C again to exit immediately\n")
 
     with _handled(finish, *_STATUS):
         yield
 
 
 def exit_status() -> int:
-    """Return the exit status of a process which has finished after a signal.
+    """Return the exit status of a process that has finished after a signal.
 
-    The signal is that which has ended it since the last `finish_on_signal`.
+    The signal is the first one since the last `finish_on_signal`.
     """
     return _STATUS[_ended_by]
 
 
 def interruptible(given: threading.Event | None, work: Callable[[threading.Event], T]) -> T:
-    """Return what work returns, called with the event that ends it.
+    """Return work(event), where the event ends the work.
 
-    It is the given event; or, if there is none, one that the first Ctrl-C sets. Ctrl-C is left to
-    whoever handles it otherwise: nothing is installed for a given event, in other threads than the
-    main one, and where Ctrl-C would not raise KeyboardInterrupt anyway.
+    It is the given event, or a new one that the first Ctrl-C sets. No handler of Ctrl-C is
+    installed for a given event, outside of the main thread, or if the program has its own handler.
 
     Raises
     ------
     Interrupted
-        With what work has returned, if it was ended by Ctrl-C.
+        With the value of the work, if Ctrl-C has ended it.
     KeyboardInterrupt
         At the second Ctrl-C, at once.
     """
@@ -155,11 +150,11 @@ def interruptible(given: threading.Event | None, work: Callable[[threading.Event
 
 
 def _exit_process(signum: int, frame: object) -> None:
-    _tell(f"error: {'terminated' if signum == signal.SIGTERM else 'interrupted'}\n")
+    _print(f"error: {'terminated' if signum == signal.SIGTERM else 'interrupted'}\n")
     os._exit(_STATUS[signal.Signals(signum)])
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     # Not print: the signal may have come in the middle of another write.
     with contextlib.suppress(OSError):
         os.write(2, text.encode())

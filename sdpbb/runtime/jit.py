@@ -25,7 +25,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Kernel], Kernel]:
     def decorated(function: Kernel) -> Kernel:
         kernel: Any = decorate(function)
         if cache and hasattr(kernel, "_cache"):  # not with NUMBA_DISABLE_JIT
-            # Where no folder can be written to, as in some containers, each process compiles.
+            # If no folder is writable, as in some containers, each process compiles.
             with suppress(RuntimeError):
                 kernel._cache = KernelCache(function)
         return kernel  # type: ignore[no-any-return]
@@ -34,14 +34,14 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Kernel], Kernel]:
 
 
 class KernelCache(FunctionCache):
-    """Cache of a kernel on disk. Numba raises an error where a file of it cannot be read."""
+    """Cache of a kernel on disk that ignores unreadable files; in Numba they are errors."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code for a signature; None if there is none."""
         try:
             with trigger_event(LOADS):
                 return super().load_overload(sig, target_context)
-        except Exception:  # of a class that is renamed since, or of a file that is cut short
+        except Exception:  # a renamed class, or a truncated file
             self.flush()
             return None
 

@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (np.ndarray, np.generic)):
-        # Whole numbers, such as labels, are ready at once.
+        # Integers, such as labels, are ready at once.
         return plain(value.tolist()) if value.dtype.kind == "f" else value.tolist()
     for method in ("to_dict", "to_row"):
         if hasattr(value, method):
@@ -71,7 +71,7 @@ class Shown:
     """Base class of objects that notebooks show."""
 
     def document(self) -> Document:
-        """Return a document for people, which terminals, notebooks and pages show."""
+        """Return a document, which terminals, notebooks and pages show."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -79,7 +79,7 @@ class Shown:
 
 
 class Reported(Shown):
-    """Base of results: shown as a document, written as JSON.
+    """Base class of results: shown as a document, written as JSON.
 
     values : names and paths of the keys of JSON, separated by spaces (`values_of`); "": all fields
     """
@@ -91,7 +91,7 @@ class Reported(Shown):
         return values_of(self, *self.values.split())
 
     def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
+        """Return `to_dict()` as one JSON object, one line per key, as `--json` writes it."""
         return json_text(self.to_dict())
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class Reported(Shown):
 
 
 class Tabular:
-    """Base of reports that are tables of results.
+    """Base class of reports that are tables of results.
 
     columns : of the table
     items : name of the attribute with the results; each has a flat row (`to_row`)
@@ -109,7 +109,7 @@ class Tabular:
     items: ClassVar[str]
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each result, by `columns`."""
+        """Return a flat row for each result, with a value for each column."""
         return [item.to_row() for item in getattr(self, self.items)]
 
     def to_csv(self) -> str:

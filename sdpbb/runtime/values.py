@@ -15,7 +15,7 @@ from sdpbb.runtime.version import install_command
 
 
 def rounded_down(value: float, digits: int) -> str:
-    """Return value at so many significant digits, never above it: a printed bound stays proven."""
+    """Return value rounded down to some significant digits: a printed bound stays proven."""
     if not math.isfinite(value):
         return str(value)
     rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value)).normalize()
@@ -72,9 +72,9 @@ def amount(number: int, thing: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Return text of at most so many letters, >= 3: without its middle where it is longer.
+    """Return text of at most `length` letters, >= 3; longer text loses its middle.
 
-    Names that are alike at their beginning or at their end stay different.
+    Names with the same beginning or the same end stay different.
     """
     if len(text) <= length:
         return text

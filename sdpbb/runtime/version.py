@@ -1,4 +1,4 @@
-"""This installation: its version, and the packages that its extras name."""
+"""Version of this installation, and the packages of its extras."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ _OF_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 
 @cache
 def installed_version() -> str:
-    """Return the version as it was installed.
-
-    It is slow to find out the first time, and seldom needed.
-    """
+    """Return the installed version; slow at the first call."""
     from importlib.metadata import version
 
     return version("sdpbb")
@@ -22,9 +19,11 @@ def installed_version() -> str:
 
 @cache
 def requirements(extra: str = "") -> tuple[str, ...]:
-    """Return what an extra needs, such as "matplotlib>=3.8"; without one what the package needs.
+    """Return the packages of an extra, such as "matplotlib>=3.8".
 
-    Other extras that it names are left out.
+    Other extras in the list are omitted.
+
+    extra : its name; "": the packages that sdpbb always needs
     """
     from importlib.metadata import requires
 
@@ -38,8 +37,8 @@ def requirements(extra: str = "") -> tuple[str, ...]:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs what an extra needs.
+    """Return the command that installs the packages of an extra.
 
-    It names the packages themselves: so it is right from a checkout as from an index.
+    It names the packages, so that it works for a checkout and for an index.
     """
     return f"pip install {shlex.join(requirements(extra))}"

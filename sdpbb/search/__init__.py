@@ -1,4 +1,4 @@
-"""Branch and bound: tree, evaluation of nodes, scheduling.
+"""Branch and bound: tree, evaluation of nodes, workers, limits; events and result of a run.
 
-It depends on the interface of bounding methods, and on none of them.
+It depends on the interface of bounding methods, not on single methods.
 """

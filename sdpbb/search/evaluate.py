@@ -17,7 +17,7 @@ from sdpbb.problem.feasibility import find_feasible
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.cores import using_cores
-from sdpbb.search.limits import ENDLESS, Budget
+from sdpbb.search.clocks import ENDLESS, Budget
 from sdpbb.search.node import (
     Fixings,
     Node,
@@ -38,12 +38,10 @@ class EvaluationContext:
     """Data shared by the evaluations of all nodes of a run.
 
     milp_solver : of integer programmes
-    fixing : whether pairs are fixed that every better clustering keeps apart
-    is_without_bound : whether memory holds no bound that leads anywhere, so that all there is to do
-        is to look for clusterings at the root
-    keeps_evidence : whether results carry the evidence of their bounds, for a certificate
-    heuristic_iterations : of bounding a node, at which heuristics start from the relaxation's
-        solution; they also do at its end
+    fixing : whether to fix cannot-links that every better clustering satisfies
+    may_bound : whether a bound fits the memory; if not, only heuristics run, at the root
+    heuristic_iterations : iterations of the bounding after which heuristics start from the solution
+        of the relaxation. They also run at its end
     """
 
     instance: Instance
@@ -53,39 +51,38 @@ class EvaluationContext:
     seed: int
     milp_solver: IntegerSolver = "auto"
     fixing: bool = True
-    is_without_bound: bool = False
-    keeps_evidence: bool = False
+    may_bound: bool = True
     heuristic_iterations: tuple[int, ...] = (60, 160, 320)
 
 
-# Of the time that is left to a run, the part that heuristics may take before the first bound.
+# Share of the remaining time of a run for heuristics before the first bound.
 BEFORE_SHARE = 0.25
-# The same where sizes or weights are limited: searches are longer there. On 2,000 points in the
-# plane in 20 clusters they ended 0.05 % above the best known or less after 2.5 of 5 s, and 0.13 %
-# after 1.25, of five seeds each.
+# The same share if sizes or weights are limited, as heuristics then take longer. On 2,000 points in
+# the plane in 20 clusters, they ended at most 0.05 % above the best known cost after 2.5 of 5 s,
+# and 0.13 % after 1.25 s (five seeds each).
 LIMITED_SHARE = 0.5
-# Components are moved to their own means if that divides the total sum of squares by this: less
-# gains no digits, and the bounding has to begin again.
+# Components are moved to their own means if that divides the total sum of squares by this factor.
+# Less gains no digits, and the bounding would start again.
 WORTH_MOVING = 16.0
-# A provisional bound is asked for when iterations have grown by this factor.
+# A provisional bound is computed when iterations have grown by this factor.
 PROVISIONAL_GROWTH = 2.0
-# The bounds of a node that holds no clustering, and of one of which nothing is known.
+# Bounds of a node without a clustering, and of a node about which nothing is known.
 NO_CLUSTERING, NOTHING = ProvenBound(math.inf), ProvenBound(0.0)
 
 
 def evaluate(
     node: Node, upper: float, context: EvaluationContext, budget: Budget = ENDLESS
 ) -> NodeResult:
-    """Bound a node and look for clusterings; if that does not close it, fix pairs or branch.
+    """Bound a node and run heuristics; if that does not close the node, fix pairs or branch.
 
-    A pure function but for the clock: where an evaluation is left to be continued has no influence
-    on its result. Heuristics know pairs and limits on sizes and weights. Clusterings that violate
-    other constraints on clusters are dropped, so no clustering may be known for long.
+    A pure function apart from the clock: pauses do not influence the result. Heuristics support
+    pairs and limits on sizes and weights. Clusterings that violate other constraints on clusters
+    are dropped, so there may be no incumbent for a long time.
 
     Parameters
     ----------
-    node, upper : the node, and the cost of the incumbent, inf if there is none
-    budget : limits of the time for that, and its cores
+    upper : cost of the incumbent; inf: none
+    budget : limits of time, and cores
     """
     with using_integer_solver(context.milp_solver), using_cores(budget.cores):
         return _evaluate(node, upper, context, budget.begin())
@@ -113,11 +110,11 @@ def _evaluate(node: Node, upper: float, context: EvaluationContext, budget: Budg
 
 @dataclass(eq=False)
 class _Evaluation:
-    """Evaluation of one node: its bound and its incumbent only ever improve.
+    """Evaluation of one node: its bound and its incumbent only improve.
 
     decided, bounded : contractions for heuristics, and for the bound
-    feasible : labels of the blocks of `decided`, which keep pairs and sizes
-    upper, labels, source : the incumbent: its cost, and its labels if they were found here
+    feasible : labels of the blocks of `decided` that satisfy pairs and sizes
+    upper, labels, source : of the incumbent; labels are None unless this evaluation found them
     """
 
     node: Node
@@ -144,26 +141,26 @@ class _Evaluation:
         self._run: BoundRun[Any] | None = None
         self._progress = BoundProgress(NOTHING, False, 0, 0)
         self._iterations_before = 0
-        self._met: NDArray[np.intp] | None = None  # in bounding, and offered
+        self._met: NDArray[np.intp] | None = None  # last clustering of the bounding
         self._offer(self.decided, self.feasible, "colouring")
 
     def close_by(self, labels: NDArray[np.intp]) -> NodeResult:
-        """Close the node by labels of its blocks that cost as much as all others."""
+        """Close the node by a clustering of its blocks; all clusterings cost the same."""
         self._offer(self.bounded, labels, "colouring")
         instance = self.context.instance
         self._raise_to(self.context.bounding.cost_of_only(self.bounded, labels, instance))
         return self._result(NodeStatus.CLOSED)
 
     def _raise_to(self, bound: ProvenBound) -> None:
-        """Take a bound on the clusterings that keep the node's decisions and fixings."""
+        """Raise the bound on the clusterings that satisfy the decisions and fixings."""
         self._bound = max(self._bound, bound)
 
     def run(self) -> NodeResult:
-        """Alternate bounds and heuristics until the node is closed, stalled or left."""
-        if self.budget.is_urgent():
+        """Alternate bounds and heuristics until the node is closed or stalled, or must pause."""
+        if self.budget.is_over:
             return self._result(NodeStatus.UNFINISHED)
-        is_to_be_bounded = self.budget.bounds and not self.context.is_without_bound
-        if not is_to_be_bounded:
+        may_bound = self.budget.may_bound and self.context.may_bound
+        if not may_bound:
             self._raise_to(self.context.bounding.scatter(self.bounded))
         if self._n_heuristics == 0:
             apart = self._split_components()
@@ -172,10 +169,10 @@ class _Evaluation:
             if apart is not None:
                 return apart
             self._n_heuristics = 1
-        if not is_to_be_bounded:
+        if not may_bound:
             return self._result(NodeStatus.UNFINISHED)
         run = self._begin()
-        while not self.budget.is_urgent():
+        while not self.budget.is_over:
             self._progress = run.advance(self._cutoff, self.budget.time_left)
             self._raise_to(self._progress.bound)
             if self._bound == NO_CLUSTERING:
@@ -196,30 +193,30 @@ class _Evaluation:
                     return apart
             if stalled:
                 return self._fix_or_branch(run)
-            if self.budget.is_over() or improved:  # another process may not come back from a step
+            if self.budget.has_used_slice or improved:
                 break
-        # A provisional bound takes some time as well, so it is taken only if this evaluation has
-        # done a good part of the run's iterations.
+        # A provisional bound takes time, too: compute it only if this slice has done a large share
+        # of the iterations.
         enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
-        if enough or self._progress.is_cut or self.budget.is_urgent():
+        if enough or self._progress.is_cut or self.budget.is_over:
             self._raise_to(self.context.bounding.provisional(run, self._bound))
         return self._result(NodeStatus.UNFINISHED)
 
     def _begin(self) -> BoundRun[Any]:
-        """Begin to bound the node, or continue with it."""
+        """Start or resume the bounding of the node."""
         bounding, begun = self.context.bounding, self.node.bounding
         if begun is None:
             self._run = bounding.start(self.bounded, self.node.warm_start, self._known_labels())
         else:
-            # A run changes its state, and a node is not to change.
+            # The run changes its state, and the node must not change.
             self._run = bounding.resume(self.bounded, copy.deepcopy(begun))
             self._iterations_before = self._run.n_iterations
         return self._run
 
     def _known_labels(self) -> NDArray[np.intp] | None:
-        """Return labels of the blocks that are bounded which keep all constraints.
+        """Return labels of the bounded blocks that satisfy all constraints, or None.
 
-        They are the incumbent's, or the labels that showed the node to be feasible.
+        They are from the incumbent, or from the first clustering of the node.
         """
         for labels in (self.labels, self.decided.lift(self.feasible)):
             of_blocks = self._of_blocks(labels, self.bounded)
@@ -231,7 +228,7 @@ class _Evaluation:
     def _of_blocks(
         labels: NDArray[np.intp] | None, contraction: Contraction
     ) -> NDArray[np.intp] | None:
-        """Return labels of the points as labels of the blocks, if they keep all constraints."""
+        """Return labels of points as labels of blocks, or None if a constraint is violated."""
         of_blocks = None if labels is None else labels_of_blocks(labels, contraction)
         return of_blocks if of_blocks is not None and contraction.keeps(of_blocks) else None
 
@@ -244,16 +241,16 @@ class _Evaluation:
         return self.context.tolerances.closes(self.node.proven(self._bound), self.upper)
 
     def _split_components(self) -> NodeResult | None:
-        """Return a FIXED result if distances split off components worth recentring, else None.
+        """Return a FIXED result if distances separate components, or None.
 
-        Each component is moved to its own mean, so that numbers lose no digits to what is far away.
-        None, too, if that hardly makes anything smaller.
+        Each component is then moved to its own mean, so that distances to other components cost no
+        digits. None, too, if that hardly reduces the numbers.
         """
         cutoff, instance = self._cutoff, self.context.instance
-        if not math.isfinite(cutoff) or self.context.is_without_bound:
+        if not math.isfinite(cutoff) or not self.context.may_bound:
             return None
         component_of, evidence = self.context.bounding.components_apart(
-            self.bounded, instance, cutoff, self.budget.is_urgent
+            self.bounded, instance, cutoff, lambda: self.budget.is_over
         )
         components = self.bounded.lift(component_of)
         fixings = Fixings(components=components, below=cutoff)
@@ -265,20 +262,20 @@ class _Evaluation:
         return self._result(NodeStatus.FIXED, fixings=fixings, fixing_evidence=evidence)
 
     def _offer(self, contraction: Contraction, labels: NDArray[np.intp], source: str) -> None:
-        """Take labels of the blocks if they are a better incumbent.
+        """Make labels of the blocks the incumbent if they are better and feasible.
 
-        They have k clusters and keep the must-links and cannot-links; they have to keep the
-        constraints on clusters, too.
+        They have k clusters and satisfy must-links and cannot-links. Check the constraints on
+        clusters here.
         """
         lifted = contraction.lift(labels)
-        # As it will be reported: sums over blocks may be of other coordinates.
+        # The cost of the points, as it is reported: blocks may have other coordinates.
         cost = Partition(lifted).cost(self.context.instance)
         if cost < self.upper and contraction.keeps(labels):
             self.upper, self.labels, self.source = cost, lifted, source
             self.budget.found(lifted, cost, source)
 
     def _offer_of_bounding(self, run: BoundRun[Any]) -> None:
-        """Take the clustering that bounding has met, if it is one and better than the incumbent."""
+        """Offer the clustering that the bounding has found, if there is a new one."""
         labels = run.clustering()
         if labels is None or len(np.unique(labels)) != self.bounded.k:
             return
@@ -287,19 +284,19 @@ class _Evaluation:
             self._offer(self.bounded, labels, "bounding")
 
     def _run_heuristic(self, run: BoundRun[Any] | None) -> bool:
-        """Look for a better clustering, from the affinity of the bounding if there is one.
+        """Search for a better clustering; return whether one was found.
 
-        Return whether one was found.
+        run : starts are from its affinity; None: before the bounding
         """
         known, affinity = self.upper, None if run is None else run.affinity()
         if affinity is not None and self.bounded is not self.decided:
             block = self.bounded.block_of[self.decided.representatives]
             affinity = affinity[np.ix_(block, block)]
-        # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
+        # The seed depends on node and step, not on the order of evaluations or the executor.
         rng = np.random.default_rng([self.context.seed, self.node.number, self._n_heuristics])
-        # Where time is limited, most of what is left at the root is for its bound.
+        # If time is limited, the bound of the root gets most of it.
         before = LIMITED_SHARE if self.decided.has_limits else BEFORE_SHARE
-        share = before if run is None and not self.context.is_without_bound else 1.0
+        share = before if run is None and self.context.may_bound else 1.0
         self._heuristic.search(
             rng,
             affinity,
@@ -311,11 +308,11 @@ class _Evaluation:
     def _fix_or_branch(self, run: BoundRun[Any]) -> NodeResult:
         """Return the result of a stalled bound: fixings, or the branching pair.
 
-        Pairs are fixed; the node is branched unless that merges blocks or leaves no clustering, so
-        that the bound is worth another try.
+        Fix pairs. Branch, unless the fixings merge blocks or leave no clustering: then bound the
+        node again.
         """
         found: dict[str, Any] = {"warm_start": run.warm_start()}
-        # Without an incumbent there is nothing that fixed pairs could be better than.
+        # Fixings need an incumbent.
         if self.context.fixing and math.isfinite(self._cutoff):
             pairs = run.fixings(self._cutoff)
             fixings = Fixings(self.bounded.representatives[pairs.apart], self._cutoff)
@@ -326,15 +323,15 @@ class _Evaluation:
                 if bounded is None or bounded.n_blocks < self.bounded.n_blocks:
                     return self._result(NodeStatus.FIXED, **found)
         pair = branching_pair(self.bounded, run.affinity())
-        if pair is None:  # more than k blocks, and each two of them are cannot-linked
+        if pair is None:  # more than k blocks, all cannot-linked
             return self._result(NodeStatus.INFEASIBLE)
         return self._result(NodeStatus.BRANCH, pair=pair, **found)
 
     def _result(self, status: NodeStatus, **more: Any) -> NodeResult:
         """Return the result of the evaluation.
 
-        The next slice begins its bounding with the cheapest labels found here that keep the node's
-        decisions, if there are any.
+        The bounding of the next slice starts with the cheapest labels found here that satisfy the
+        decisions of the node.
         """
         if status is NodeStatus.UNFINISHED:
             more["bounding"] = self.node.bounding if self._run is None else self._run
@@ -342,7 +339,7 @@ class _Evaluation:
         is_kept = self._of_blocks(self.labels, self.decided) is not None
         return NodeResult(
             status=status,
-            bound=self._bound if self.context.keeps_evidence else self._bound.bare(),
+            bound=self._bound if self.context.bounding.keeps_evidence else self._bound.bare(),
             labels=self.labels,
             cost=self.upper,
             source=self.source,

@@ -12,7 +12,7 @@ from sdpbb.search.result import Result
 
 @dataclass(frozen=True)
 class Resumed:
-    """The state from which a run goes on.
+    """State from which a run resumes.
 
     path : the checkpoint
     n_nodes, n_open, seconds : nodes evaluated, nodes open, and seconds spent until then
@@ -28,9 +28,10 @@ class Resumed:
 class Started:
     """The instance has been contracted.
 
-    n_blocks, n_cannot_link : blocks, and cannot-links between them; 0 if contraction has refuted it
+    n_blocks, n_cannot_link : blocks, and cannot-links between them; 0 if contraction proves that
+        the instance is infeasible
     n_equal : points that were joined with equal ones
-    resumed : the state from which the run goes on; None for a run from the beginning
+    resumed : state from which the run resumes; None: a new run
     """
 
     instance: Instance
@@ -47,10 +48,12 @@ class Compiling:
 
 @dataclass(frozen=True)
 class MemoryShort:
-    """Bounding a node as asked for takes more memory than there is, in MiB.
+    """The requested bounding needs more memory than is free.
 
-    This is done instead: the bounding used, or None at all, and the number of worker
-    processes.
+    n_blocks : of the instance
+    needed, available : MiB
+    bounding : method used instead; None: no bound
+    workers : number of worker processes used instead
     """
 
     n_blocks: int
@@ -62,10 +65,11 @@ class MemoryShort:
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of the search: after a bound, a heuristic or a node.
+    """State of the search after a bound, a heuristic or a node.
 
-    source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring",
-    "bounding", "start"). upper and gap are inf while there is no clustering.
+    upper, gap : inf while there is no clustering
+    source : of a new incumbent ("k-means++", "sdp", "colouring", "bounding", "start"); "": no new
+        incumbent
     """
 
     seconds: float
@@ -80,10 +84,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class SubsetsChosen:
-    """Subsets are bounded next, whose sum bounds the root.
+    """The subsets of a level are bounded next; the sum of their bounds is a bound of the root.
 
-    n_subsets : of a level that are to be bounded
-    n_blocks : of the largest of them
+    n_subsets : number of subsets to bound
+    n_blocks : of the largest subset
     """
 
     seconds: float
@@ -93,12 +97,12 @@ class SubsetsChosen:
 
 @dataclass(frozen=True)
 class SubsetsBounded:
-    """The subsets chosen last are bounded, as far as limits have allowed.
+    """The bounding of the last chosen subsets has ended, perhaps at a limit.
 
-    n_subsets, n_blocks, began : what `SubsetsChosen` has said of them
-    n_bounded : subsets of them that are done with
+    n_subsets, n_blocks, began : n_subsets, n_blocks and seconds of `SubsetsChosen`
+    n_bounded : subsets whose bounding is finished
     ended : seconds of the run until now
-    lower : bound of the whole: the best sum of the bounds of subsets
+    lower : bound of the whole: the largest sum of bounds of subsets
     """
 
     n_subsets: int
@@ -113,13 +117,13 @@ class NodeEnd(Enum):
     """The end of a node."""
 
     BRANCHED = "branched"
-    """It was replaced by two, which `Branched` tells of."""
+    """It was replaced by two nodes (see `Branched`)."""
     CLOSED = "closed"
     """To the tolerance, no clustering of the node is better than the incumbent."""
     INFEASIBLE = "infeasible"
-    """No clustering keeps its decisions."""
+    """No clustering satisfies its decisions."""
     LOST = "lost"
-    """Two workers died of it: the bound it had is all that will be known."""
+    """Two workers died while they evaluated it; its last bound counts."""
     UNPROVEN = "unproven"
     """Its bound leaves a gap that floating-point numbers cannot close."""
     OPEN = "open"
@@ -128,7 +132,7 @@ class NodeEnd(Enum):
 
 @dataclass(frozen=True)
 class NodeLeft:
-    """A node is done with, for the reason given.
+    """The evaluation of a node has ended, for the given reason.
 
     `lower` is proven for its clusterings, inf if it has none. The root is node 0.
     """
@@ -140,9 +144,9 @@ class NodeLeft:
 
 @dataclass(frozen=True)
 class Branched:
-    """A node with this bound was replaced by two, of these numbers.
+    """A node was replaced by two nodes, with the numbers `together` and `apart`.
 
-    The points of the pair share a cluster in one, and do not in the other.
+    The points of the pair share a cluster in the first, and do not in the second.
     """
 
     node: int
@@ -154,7 +158,7 @@ class Branched:
 
 @dataclass(frozen=True)
 class WorkerCrashed:
-    """A worker died, for the first time of its node or subset, which another one begins again.
+    """A worker died. Another worker repeats the evaluation of its node or subset.
 
     reason : how it ended, such as "was ended by SIGKILL"
     """
@@ -164,7 +168,7 @@ class WorkerCrashed:
 
 @dataclass(frozen=True)
 class SubsetLost:
-    """The worker that bounded a subset died, twice; the subset keeps the bound it has.
+    """Two workers died while they bounded a subset; its last bound counts.
 
     n_blocks : of the subset
     """
@@ -174,13 +178,13 @@ class SubsetLost:
 
 @dataclass(frozen=True)
 class CheckpointFailed:
-    """The state of the run could not be written; the run goes on and tries again.
+    """The checkpoint could not be written. The run continues, and tries again.
 
-    Told once, until a checkpoint has been written again, and at the end if there is none of the
-    end.
+    The event is sent once until a checkpoint has been written again, and at the end of the run if
+    the last write fails.
 
-    path, reason : where, and why not
-    finished : whether the run has ended, so that nothing is tried again
+    path, reason : file, and why it could not be written
+    finished : whether the run has ended, and does not try again
     """
 
     path: str
@@ -197,7 +201,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class CertificateWritten:
-    """The certificate of the run has been written: a file of `n_bytes` bytes."""
+    """The certificate of the run has been written to a file of `n_bytes` bytes."""
 
     path: str
     n_bytes: int
@@ -223,14 +227,14 @@ Observer = Callable[[Event], object]
 
 
 def ignore(event: Event) -> None:
-    """Do nothing: the observer of a quiet run."""
+    """Ignore an event: the observer of a quiet run."""
 
 
 def all_of(*observers: Observer) -> Observer:
-    """Return an observer that tells each of these, in their order."""
+    """Return an observer that passes each event to these observers, in their order."""
 
-    def tell(event: Event) -> None:
+    def pass_on(event: Event) -> None:
         for observer in observers:
             observer(event)
 
-    return tell
+    return pass_on

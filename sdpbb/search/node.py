@@ -18,9 +18,9 @@ from sdpbb.runtime.archive import stored
 
 Pair = tuple[int, int]
 
-# Clusters across components that are this many lengths apart cost at least eight squared lengths.
+# A cluster across components that are this many lengths apart costs at least eight squared lengths.
 APART = 4.0
-# A soft pair is contested where more than this part of its weight is paid, and more is not.
+# A soft pair is contested if the paid and the unpaid share of its weight are larger than this.
 CONTESTED = 0.01
 
 
@@ -33,11 +33,10 @@ def _no_pairs() -> NDArray[np.intp]:
 class Fixings:
     """Fixed cannot-links and components of a node.
 
-    They hold in every clustering of the node that costs less than `below`.
+    Every clustering of the node that costs less than `below` satisfies them.
 
     cannot_link : (p, 2) pairs of points that do not share a cluster
-    components : (n,) the component of each point, where every cluster is inside of one; None for a
-        single component
+    components : (n,) the component of each point; every cluster is inside one. None: one component
     """
 
     cannot_link: NDArray[np.intp] = field(default_factory=_no_pairs)
@@ -49,7 +48,7 @@ class Fixings:
         return 1 if self.components is None else int(self.components.max()) + 1
 
     def __len__(self) -> int:
-        """Return the number of pairs, and of components but the first."""
+        """Return the number of pairs plus the number of components minus 1."""
         return len(self.cannot_link) + self.n_components - 1
 
     def __add__(self, other: Fixings) -> Fixings:
@@ -63,7 +62,7 @@ class Fixings:
 def _common_refinement(
     one: NDArray[np.intp] | None, other: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """Return the components (n,) of which each is in one component of both."""
+    """Return the intersections (n,) of two partitions into components."""
     if one is None or other is None:
         return other if one is None else one
     return by_first_occurrence(one * (int(other.max()) + 1) + other)
@@ -74,20 +73,20 @@ def _common_refinement(
 class Node:
     """Node of the search tree.
 
-    It holds the clusterings of the instance that keep further must-links and cannot-links.
+    Its clusterings are the clusterings of the instance that satisfy its decisions.
 
     number : in order of creation, 0 for the root
-    must_link, cannot_link : the decisions on the way here, as pairs of points
-    fixings : facts about the clusterings worth looking for; no bound of this node or of its
-        descendants proves more than fixings.below
-    block_of : (n,) the blocks of an ancestor's bounding, of which this node's are unions; None for
-        the root
-    known_labels : (n,) labels with k clusters that keep the must-links and cannot-links of an
+    must_link, cannot_link : decisions, as pairs of points
+    fixings : facts about better clusterings; no bound of this node or of its descendants is above
+        fixings.below
+    block_of : (n,) the blocks of an ancestor's bounding; the node's blocks are unions of them. None
+        for the root
+    known_labels : (n,) labels with k clusters that satisfy the must-links and cannot-links of an
         ancestor. They may violate decisions of the node, and constraints on clusters
-    lower : proven for every clustering of the node; the parent's, until the node is evaluated
-    warm_start : the bounding method's, from the parent
-    bounding : the bounding method's run, from which the evaluation resumes; None before it begins
-    n_heuristics : heuristics run so far, the one before the bounding included
+    lower : proven for every clustering of the node; the parent's bound before the first evaluation
+    warm_start : of the bounding method, from the parent
+    bounding : run of the bounding method, from which the evaluation resumes; None before its start
+    n_heuristics : heuristics run so far, including the heuristics before the bounding
     """
 
     number: int = 0
@@ -102,10 +101,7 @@ class Node:
     n_heuristics: int = 0
 
     def proven(self, bound: ProvenBound) -> ProvenBound:
-        """Return the bound of the node that follows from a bound with its decisions and fixings.
-
-        The bound given is one of the clusterings that keep them.
-        """
+        """Return the bound of the node that follows from a bound under its fixings."""
         return max(self.lower, min(bound.bare(), ProvenBound(self.fixings.below)))
 
 
@@ -115,26 +111,26 @@ class NodeStatus(Enum):
     INFEASIBLE = "no clustering satisfies its decisions"
     CLOSED = "its bound meets the incumbent"
     BRANCH = "it must be split"
-    FIXED = "pairs were fixed; with them it is worth bounding again"
-    UNFINISHED = "its evaluation was left to be continued"
+    FIXED = "pairs were fixed; it must be bounded again"
+    UNFINISHED = "its evaluation is paused"
 
 
 @dataclass(frozen=True, eq=False)
 class NodeResult:
     """Result of evaluating a node for a while.
 
-    bound : proven for all clusterings that keep the node's decisions and fixings, with its evidence
-        if that is kept
-    labels, cost, source : the best clustering of the points met, if it is better than the
-        incumbent the evaluation was given
-    block_of, known_labels : the blocks that were bounded, and labels that keep the node's
-        must-links and cannot-links, where known
-    bounding, n_heuristics : for UNFINISHED, from which the evaluation resumes (see `Node`)
+    bound : proven for all clusterings that satisfy the node's decisions and fixings; with evidence
+        in a certified run
+    labels, cost, source : the best clustering found, if it is better than the incumbent before
+    block_of : blocks that were bounded
+    known_labels : labels that satisfy the node's must-links and cannot-links
+    bounding, n_heuristics : for UNFINISHED, state to resume from (see `Node`)
     warm_start : for BRANCH and FIXED, for the children, or the node itself
     pair : for BRANCH, the points to branch on
-    fixings : for BRANCH and FIXED, what was fixed besides what was before
-    fixing_evidence : for the fixings, if it is kept
-    n_iterations, n_cuts : of the bounding, since the evaluation was begun or continued; now
+    fixings : for BRANCH and FIXED, new fixings
+    fixing_evidence : evidence of the fixings in a certified run
+    n_iterations : of the bounding in this slice
+    n_cuts : of the bounding now
     """
 
     status: NodeStatus
@@ -155,13 +151,13 @@ class NodeResult:
 
 
 def contractions_of(node: Node, instance: Instance) -> tuple[Contraction, Contraction] | None:
-    """Return the contraction by a node's decisions, and that by its fixings too, or None.
+    """Return two contractions: by decisions, and by decisions and fixings. None: no clustering.
 
-    Clusterings are looked for in the first; the second is bounded. None if there is no clustering.
+    Heuristics search the first; the second is bounded.
 
-    The first does without fixings: these make enough cannot-links that finding clusterings becomes
-    hard, and there may be none that keeps them. Components that are fixed are held apart by one
-    more coordinate there, as heuristics go by distances.
+    The first has no fixings: many cannot-links make it hard to find clusterings, and no clustering
+    may satisfy them. One more coordinate separates fixed components there, as heuristics know only
+    distances.
     """
     bounded = bounded_contraction(node, instance)
     if bounded is None or not len(node.fixings):
@@ -179,8 +175,8 @@ def _in_components(
 ) -> Contraction:
     """Return the contraction with each of the components (n,) around its own mean.
 
-    They are so far apart that a clustering which joins two costs more than length^2. Unchanged
-    where a block is across two.
+    A clustering that joins two components costs more than length^2. The contraction is unchanged if
+    a block is across two components.
     """
     of_blocks = components[decided.representatives]
     if not np.array_equal(decided.lift(of_blocks), components):
@@ -194,7 +190,7 @@ def _in_components(
 
 
 def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
-    """Return the second of `contractions_of`; None if there is no clustering."""
+    """Return the contraction by decisions and fixings; None if there is no clustering."""
     fixed = node.fixings
     if fixed.n_components > instance.k:
         return None
@@ -206,7 +202,7 @@ def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
     """Return the labels of the blocks that the node knows.
 
-    None if there are none, or if they violate a cannot-link or a limit on sizes.
+    None: there are no labels, or they violate a cannot-link or a limit on sizes.
     """
     if node.known_labels is None:
         return None
@@ -226,10 +222,10 @@ def labels_of_blocks(labels: NDArray[np.intp], contraction: Contraction) -> NDAr
 def only_clustering(
     contraction: Contraction, feasible: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """Return labels of the blocks where all clusterings cost the same.
+    """Return labels of the blocks if all clusterings cost the same, or None.
 
-    There is one block per cluster (k = 1 included), or the blocks all have the same mean and no
-    soft pairs, for which labels must be known. None if costs may differ, or no labels are known.
+    Either there are k blocks. Or all blocks have the same mean and there are no soft pairs; then
+    `feasible` is returned.
     """
     if contraction.n_blocks == contraction.k:
         return np.arange(contraction.k)
@@ -248,9 +244,9 @@ def branching_pair(contraction: Contraction, Z: NDArray[np.float64]) -> Pair | N
 def most_contested_pair(contraction: Contraction, Z: NDArray[np.float64]) -> Pair | None:
     """Return two points of the soft pair with the largest |w| min(x, 1 - x), the first of equals.
 
-    x in [0, 1] is the part of its weight w that Z pays, which is 0 or 1 in a clustering (see
-    `sdpbb.bounds.sdp.cuts.soft_pairs`). One of the two children, in which the pair is kept or
-    violated for good, is often closed soon. None if no soft pair has CONTESTED < x < 1 - CONTESTED.
+    x in [0, 1] is the share of its weight w that Z pays, 0 or 1 in a clustering (see
+    `sdpbb.bounds.sdp.cuts.soft_pairs`). One child satisfies the pair, the other violates it; one of
+    them is often closed soon. None if no soft pair has CONTESTED < x < 1 - CONTESTED.
     """
     soft = contraction.soft
     if not soft:
@@ -266,7 +262,7 @@ def most_contested_pair(contraction: Contraction, Z: NDArray[np.float64]) -> Pai
 
 
 def _paid(contraction: Contraction, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the part of the weight of each soft pair (q,) that Z pays."""
+    """Return the share of the weight of each soft pair (q,) that Z pays."""
     e, diagonal = contraction.weights, np.diag(Z)
     x = np.empty(len(contraction.soft))
     for place, (i, j) in enumerate(contraction.soft.pairs):
@@ -282,10 +278,10 @@ def most_undecided_pair(contraction: Contraction, Z: NDArray[np.float64]) -> Pai
 
     They represent the two blocks with the largest min(Z_ij, ||Z_i - Z_j||^2), the first of equals.
 
-    In a clustering matrix one of the two is zero for every pair. The norm is that of the rows over
-    points, so block h counts size_h times. Where the relaxation's solution is a clustering up to
-    rounding, the pair with the largest minimum is still a valid choice: blocks that are not
-    cannot-linked and not merged are always left, or the node has only one clustering.
+    In a clustering matrix one of the two terms is zero for every pair. The norm is over points, so
+    block h counts size_h times. If the solution of the relaxation is a clustering up to rounding,
+    the pair is still a valid choice: unless the node has only one clustering, it has blocks that
+    are neither merged nor cannot-linked.
 
     Source: PC-SOS-SDP, section 3.1.
     """

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from sdpbb.search.clocks import Limits
 from sdpbb.search.events import Observer, Progress
-from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Tree
 
-# Seconds from one report to the next at most; and until the first one, or one of a new clustering,
-# of which heuristics find many within a moment.
+# Maximum seconds between two reports; and seconds until the first report, and until the report of a
+# new clustering, as heuristics find many within a moment.
 SILENCE, SOON = 5.0, 0.5
 
 
@@ -21,25 +21,24 @@ class Watch:
     def evaluated(
         self, tree: Tree, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
-        """Be told that the result of a node's evaluation has been taken into the search.
+        """Receive the result of a node's evaluation, after the tree has applied it.
 
-        If there are children, the node has been split: into the one in which the points of
-        `result.pair` share a cluster, and the one in which they do not.
+        children : of a node that was split: in the first, the points of `result.pair` share a
+            cluster; in the second, they do not
         """
 
     def round_ended(self, tree: Tree) -> None:
-        """Be told that all results that have come back have been taken."""
+        """Receive the tree after all results of a round."""
 
     def ended(self, tree: Tree) -> None:
-        """Be told that the search has ended; nodes that are not finished are open."""
+        """Receive the tree at the end of the search; unfinished nodes are open."""
 
 
 @dataclass(eq=False)
 class Reporter(Watch):
     """Watch that reports a search to an observer.
 
-    It sends `Progress` after each result, and now and then where there is none; `NodeLeft` and
-    `Branched`.
+    It sends `NodeLeft` and `Branched`, and `Progress` after each result and from time to time.
     """
 
     observer: Observer
@@ -51,17 +50,14 @@ class Reporter(Watch):
         self._n_cuts = 0  # of the node evaluated last
 
     def began(self, tree: Tree) -> None:
-        """Report that the search begins, or continues from where it was left."""
-        # A clustering that the user has given is news.
+        """Report that the search begins or resumes."""
+        # A clustering from the user is a new one.
         if tree.source == "start" and not tree.statistics.n_nodes:
             self._report(tree)
         self._upper = tree.upper
 
     def stepped(self, tree: Tree) -> None:
-        """Report progress of an evaluation in this process, or a clustering that it has found.
-
-        It does so after a while without a report.
-        """
+        """Report progress or a new clustering of an evaluation in this process, if it is time."""
         is_new = not self._has_reported or tree.upper < self._upper
         if self.limits.seconds - self._reported_at >= (SOON if is_new else SILENCE):
             self._report(tree)

@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 
     from sdpbb.problem.statements import Conflict
 
-# The least relative gap that double precision is trusted to tell from none. Asking for less means
-# asking for this.
+# Least relative gap that double precision distinguishes from 0; smaller requested gaps count as it.
 PRECISION = 1e-12
-# Part of a cost by which sums in another order may differ from it, and proven bounds be above it.
+# Relative difference of sums in another order. Proven bounds may exceed a cost by it.
 ROUNDING = 1e-9
-# Most rows that the summary names as contradicting their known classes.
+# Maximum rows that the summary lists as contradicting their known classes.
 SHOWN_ROWS = 12
 
 
@@ -41,14 +40,14 @@ class SolutionStatus(Enum):
     """Solution status: what a run has proven."""
 
     OPTIMAL = "optimal"
-    """The clustering keeps every constraint, and a valid lower bound lies within the gap asked for
-    (PRECISION if less was asked for)."""
+    """The clustering satisfies every constraint, and a valid lower bound lies within the requested
+    gap (at least PRECISION)."""
     FEASIBLE = "feasible"
-    """The clustering keeps every constraint; the valid lower bound leaves a gap."""
+    """The clustering satisfies every constraint; the valid lower bound leaves a gap."""
     INFEASIBLE = "infeasible"
-    """It is proven that no clustering keeps the constraints."""
+    """It is proven that no clustering satisfies the constraints."""
     UNKNOWN = "unknown"
-    """Neither a clustering nor a proof that there is none."""
+    """There is neither a clustering nor a proof of infeasibility."""
 
 
 class Termination(Enum):
@@ -60,10 +59,10 @@ class Termination(Enum):
     NODE_LIMIT = "node_limit"
     MEMORY_LIMIT = "memory_limit"
     WORKERS_LOST = "workers_lost"
-    """Nothing is left but nodes that ended their workers twice."""
+    """Only nodes remain that have crashed two workers."""
     PRECISION = "precision"
-    """What can be shown in double precision leaves a gap: costs are too small beside the squares
-    of distances, or a certificate cannot show what was proven."""
+    """Double precision leaves a gap: costs are too small relative to squared distances, or a
+    certificate cannot show what was proven."""
     INTERRUPTED = "interrupted"
 
 
@@ -78,7 +77,7 @@ _STOPPED_BY = {
 
 
 def stopped_by(termination: Termination) -> str:
-    """Return what has stopped a run, in words; of a command that SIGTERM has ended, that."""
+    """Return the reason of termination in words; "SIGTERM" if that has ended the command."""
     if termination is Termination.INTERRUPTED and exit_status() == TERMINATED:
         return "SIGTERM"
     return _STOPPED_BY[termination]
@@ -89,12 +88,13 @@ def stopped_by(termination: Termination) -> str:
 class Statistics:
     """Statistics of a run: time, nodes, iterations, figures of the root.
 
-    n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
-    root_seconds are those of the first, when it was left (None if it never was; the bound is None
-    if the root holds no clustering, the gap if none was known by then). n_fixed counts the pairs
-    that were fixed, n_lost the nodes abandoned because they ended two workers. n_subsets counts the
-    subsets that were bounded for a decomposition of the root, n_lost_subsets those of them that
-    were abandoned because they ended two workers.
+    n_nodes counts the nodes whose evaluation has ended, n_fixed the fixed pairs, n_lost the nodes
+    that were abandoned after two workers crashed. n_subsets counts the subsets that were bounded
+    for a decomposition of the root, n_lost_subsets the subsets that were abandoned after two
+    workers crashed.
+
+    root_lower_bound, root_gap and root_seconds are the figures at the end of the root's evaluation;
+    None before. The bound is None if the root has no clustering, the gap if none was known.
     """
 
     wall_seconds: float = 0.0
@@ -117,25 +117,26 @@ class Result(Reported):
     Attributes
     ----------
     status, termination : what is proven; why the run stopped
-    partition, objective : the best clustering found and its cost, or None: its sum of squares, plus
-        the weights of the soft constraints that it violates
-    lower_bound : proven to be at most the optimum (up to its last digits where the two meet); None
+    partition : the best clustering found, or None
+    objective : its cost, the sum of squares plus the weights of violated soft constraints; or None
+    lower_bound : proven to be at most the optimum, up to the last digits if both are equal; None
         for an infeasible instance
     gap : (objective - lower_bound) / objective, at least 0; None without a clustering
     infeasibility : the proof, for an infeasible instance
-    statistics, parameters, version : what it took and what it was asked
-    conflict : for an infeasible instance, constraints that contradict each other, in the user's
-        words; None if only the search as a whole is a proof
-    soft : of the clustering, the soft constraints that it violates and the parts of its cost; None
-        without a clustering or soft constraints
-    notes : a line for each thing that was done otherwise than asked, or left out of the bounds
-    centers : (k, d) the means of the clusters 0, ..., k - 1 in the user's units, weighted where
-        points are; None without a clustering
-    k : number of clusters that was asked for
-    origin : what the user calls the rows and columns, and the files that they are from
-    labels, sizes : (n,) the clusters of the points, and (k,) the numbers of points of clusters;
-        None without a clustering. Clusters are numbered 0, 1, ... by their first points, so that
-        the same clustering always has the same labels
+    statistics : of the run
+    parameters, version : of the run, and of sdpbb
+    conflict : for an infeasible instance, contradictory constraints in the user's words; None if
+        only the whole search is a proof
+    soft : violated soft constraints of the clustering, and the parts of its cost; None without a
+        clustering or soft constraints
+    notes : lines on deviations from the request, and on constraints that bounds ignore
+    centers : (k, d) means of the clusters 0, ..., k - 1 in the user's units, with the weights of
+        the points; None without a clustering
+    k : requested number of clusters
+    origin : names of rows and columns, and the files that they are from
+    labels : (n,) clusters of the points; None without a clustering. Clusters are numbered 0, 1, ...
+        by their first points, so that a clustering always has the same labels
+    sizes : (k,) numbers of points of the clusters; None without a clustering
 
     Raises
     ------
@@ -227,10 +228,10 @@ class Result(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; numbers that are not finite become None.
 
-        `names` (of the points), `features`, `data` and `constraints`, the paths of files, and
-        `dropped`, the rows that were left out, are among them where there are any, and `soft` where
-        the instance has soft constraints. Where classes are known, `cluster_classes` are those of
-        the clusters, and `contradicted_classes` the names of rows that are of another class.
+        Some keys exist only if they have values: `names` (of the points), `features`, `data` and
+        `constraints` (paths of files), `dropped` (omitted rows), and `soft` (for soft constraints).
+        For known classes, `cluster_classes` has the class of each cluster, and
+        `contradicted_classes` the names of the rows of another class.
         """
         of_classes = {
             "cluster_classes": list(self.cluster_classes),
@@ -430,7 +431,7 @@ def bound_below(lower: float, upper: float) -> float:
 def relative_gap(lower: float, upper: float) -> float:
     """Return (upper - lower) / upper, the published measure; 0 where they meet, also at upper = 0.
 
-    Without an upper bound (inf) there is no gap that could be closed: inf.
+    The gap is inf without an upper bound (inf).
     """
     if upper == math.inf:
         return math.inf

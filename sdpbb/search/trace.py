@@ -20,14 +20,14 @@ from sdpbb.search.events import (
 
 @dataclass(frozen=True)
 class TracedNode:
-    """Node of the tree, as a trace keeps it.
+    """Node of the tree in a trace.
 
-    parent : its position in `Trace.nodes`; None for the root, and for nodes made before a run that
-        was resumed
-    together : whether the decision that made it is a must-link; None without a parent
-    rows : what the user calls the two points of that decision; None without a parent
+    parent : position of its parent in `Trace.nodes`; None for the root, and for nodes from before
+        the run was resumed
+    together : whether its last decision is a must-link; None without a parent
+    rows : names of the two points of this decision; None without a parent
     lower : proven for its clusterings; inf if it has none
-    end : how it was left
+    end : reason why its evaluation ended
     """
 
     parent: int | None
@@ -52,9 +52,9 @@ class Trace:
     Attributes
     ----------
     name : of the instance
-    status : what was proven (the value of a `SolutionStatus`); "" while the run goes on
-    points : reports of progress, in the order of time, and of the end
-    levels : of subsets that were bounded, the smallest subsets first
+    status : value of the `SolutionStatus`; "" during the run
+    points : reports of progress in the order of time, with a last one at the end
+    levels : levels of subsets that were bounded, the smallest subsets first
     nodes : the tree, parents before their children
     """
 
@@ -96,7 +96,7 @@ class Trace:
             self.nodes.append(TracedNode(parent, together, rows, event.lower, NodeEnd.OPEN))
 
     def _end(self, number: int, lower: float, end: NodeEnd) -> int:
-        """Record how a node was left, and return its position."""
+        """Record the end of a node, and return its position."""
         if number not in self._positions:
             self._positions[number] = len(self.nodes)
             self.nodes.append(TracedNode(None, None, None, lower, end))

@@ -22,50 +22,47 @@ from sdpbb.search.result import PRECISION, Statistics, relative_gap
 @stored
 @dataclass(frozen=True)
 class Tolerances:
-    """Comparisons between bounds and costs, relative to the cost, and to nothing else.
+    """Tolerances of comparisons between bounds and costs, relative to the cost only.
 
-    Coordinates are exact numbers, so that a cost is 0 where points coincide, and only there.
+    Coordinates are exact numbers: the cost is 0 if and only if the points of clusters coincide.
 
-    gap : relative, as (upper - lower) / upper; below PRECISION it counts as PRECISION
+    gap : (upper - lower) / upper; values below PRECISION count as PRECISION
     """
 
     gap: float
 
     def cutoff(self, upper: float) -> float:
-        """Return the least bound that closes a node when `upper` is the cost of the incumbent."""
+        """Return the least bound that closes a node if the incumbent costs `upper`."""
         if not np.isfinite(upper):
             return upper
-        # A few units in the last place inside, so that the gap, computed again, is not above it.
+        # Slightly less, so that the gap, computed again, does not exceed it by rounding.
         relative = max(self.gap, PRECISION) - 8.0 * float(np.finfo(np.float64).eps)
         return upper - relative * upper
 
     def closes(self, bound: ProvenBound, upper: float) -> bool:
-        """Return whether a bound closes a node.
-
-        Then none of its clusterings beats the incumbent by more than the tolerance.
-        """
+        """Return whether a bound closes a node: no clustering beats `upper` by the tolerance."""
         return bound.value >= self.cutoff(upper)
 
 
 @stored
 @dataclass(init=False, eq=False)
 class Tree:
-    """State of a search: its tree, and the bound that this proves for the whole instance.
+    """State of a search: the tree, the incumbent, and the bound for the whole instance.
 
-    Every clustering is in a node that is open, running, closed or abandoned; so the least of these
-    nodes' bounds is a bound for all. Closed and abandoned nodes count with the bounds that they
-    had, infeasible nodes hold no clustering, and the incumbent is a bound on what is worth knowing.
+    Every clustering is in a node that is open, running, closed or abandoned. So the least bound of
+    these nodes is a bound for all clusterings. Closed and abandoned nodes count with their last
+    bounds; infeasible nodes have no clustering.
 
-    Nodes are open until `select` takes them, and run until they are closed, dropped, split or
+    A node is open until `select` returns it, then runs until it is closed, dropped, split or
     abandoned.
 
     Attributes
     ----------
-    upper, labels, source : the cost of the incumbent, (n,) its labels, and who found it; inf, None
-        and "" while there is none
-    closed : the least bound of the nodes that are finished
-    abandoned : bounds of the nodes that were given up
-    n_created : nodes so far, which are numbered from 0
+    upper, labels, source : of the incumbent: cost, labels (n,), and who found it; inf, None and ""
+        while there is none
+    closed : least bound of the finished nodes
+    abandoned : bounds of the abandoned nodes
+    n_created : number of nodes so far, numbered from 0
     statistics : of the search so far
     """
 
@@ -86,7 +83,7 @@ class Tree:
         self._open_all((root,))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a copy or a checkpoint: all unfinished nodes are open in it."""
+        """Return the state for a copy or a checkpoint, in which all unfinished nodes are open."""
         kept = {each.name: getattr(self, each.name) for each in fields(self)}
         return kept | {"nodes": self._unfinished()}
 
@@ -96,42 +93,44 @@ class Tree:
         self._open_all(nodes)
 
     def _open_all(self, nodes: Iterable[Node]) -> None:
-        """Have these unfinished nodes open, and none running."""
+        """Make these unfinished nodes open; none is running."""
         self._open: list[tuple[float, int, Node]] = []
         self._running: dict[int, Node] = {}
-        self._due: deque[int] = deque()  # running nodes whose evaluation is to go on
+        self._due: deque[int] = deque()  # running nodes whose evaluation is paused
         self._news: list[NodeEvent] = []
         for node in nodes:
             self._push(node)
 
     @property
     def n_open(self) -> int:
-        """Nodes not finished yet, the running ones included."""
+        """Number of open and running nodes."""
         return len(self._open) + len(self._running)
 
     @property
     def has_begun(self) -> bool:
         """True once the bounding of a node has begun."""
-        return self.n_created > 1 or any(node.bounding is not None for node in self._unfinished())
+        return self.n_created > 1 or any(
+            node.bounding is not None or node.warm_start is not None for node in self._unfinished()
+        )
 
     @property
     def n_waiting(self) -> int:
-        """Nodes whose evaluation has not begun."""
+        """Number of nodes whose evaluation has not begun."""
         return len(self._open)
 
     @property
     def n_due(self) -> int:
-        """Running nodes whose evaluation is to go on."""
+        """Number of running nodes whose evaluation is paused."""
         return len(self._due)
 
     @property
     def lower(self) -> float:
-        """Bound proven for every clustering of the instance, at most the cost of the incumbent."""
+        """Proven bound for every clustering of the instance, at most the incumbent's cost."""
         return min(self.bound_of_nodes, self.upper)
 
     @property
     def bound_of_nodes(self) -> float:
-        """Least bound of all nodes: proven for every clustering of the instance."""
+        """Least bound of all nodes, proven for every clustering of the instance."""
         bounds = [self.closed, *self.abandoned]
         if self._open:
             bounds.append(self._open[0][0])
@@ -140,7 +139,7 @@ class Tree:
 
     @property
     def gap(self) -> float:
-        """Gap between the global bound and the incumbent, relative to it; inf without one."""
+        """Gap between bound and incumbent, relative to its cost; inf without incumbent."""
         return relative_gap(self.lower, self.upper)
 
     @property
@@ -150,7 +149,7 @@ class Tree:
 
     @property
     def is_exhausted(self) -> bool:
-        """True if it is proven that there is no clustering."""
+        """True if the tree proves that there is no clustering."""
         return self.labels is None and self.lower == math.inf
 
     def take_news(self) -> list[NodeEvent]:
@@ -159,7 +158,7 @@ class Tree:
         return news
 
     def open_nodes(self) -> list[NodeLeft]:
-        """Return the events of the nodes that are not finished when a run ends."""
+        """Return the events of the unfinished nodes at the end of a run."""
         return [
             NodeLeft(node.number, node.lower.value, NodeEnd.OPEN) for node in self._unfinished()
         ]
@@ -169,9 +168,9 @@ class Tree:
         return (*self._running.values(), *(node for _, _, node in self._open))
 
     def select(self) -> Node | None:
-        """Take a running node whose evaluation is to go on, or else the open node of least bound.
+        """Return a paused node, or else the open node with the least bound, now running.
 
-        None if there is neither.
+        None: there is neither.
         """
         if self._due:
             return self._running[self._due.popleft()]
@@ -182,13 +181,13 @@ class Tree:
         return node
 
     def running(self, number: int) -> Node:
-        """Return a running node, with all that is known about it."""
+        """Return a running node with its latest bound and warm start."""
         return self._running[number]
 
     def apply(self, number: int, result: NodeResult, seconds: float = 0.0) -> Pair | None:
         """Apply the result of an evaluation; return the pair to branch on, or None.
 
-        The clustering is taken if it improves the incumbent, and the bound may close the node.
+        The clustering becomes the incumbent if it is better. The bound may close the node.
 
         seconds : of the run until now
         """
@@ -204,7 +203,7 @@ class Tree:
         elif result.status is NodeStatus.BRANCH:
             pair = result.pair
         elif result.status is NodeStatus.CLOSED:
-            # The cost of its only clustering is below the rounding margin of a certificate.
+            # The cost of the only clustering is less than the rounding errors of a certificate.
             self.abandon(number, NodeEnd.UNPROVEN)
         else:
             self._due.append(number)
@@ -213,7 +212,7 @@ class Tree:
         return pair
 
     def _finish(self, number: int, lower: float) -> None:
-        """Be done with a running node, none of whose clusterings costs less than this bound."""
+        """Finish a running node, all of whose clusterings cost at least `lower`."""
         del self._running[number]
         self.closed = min(self.closed, lower)
         self._news.append(_finished_event(number, lower))
@@ -224,7 +223,7 @@ class Tree:
         self.statistics = replace(self.statistics, **sums)
 
     def _count_node(self, number: int, seconds: float) -> None:
-        """Count a node, whose evaluation has ended; of the root, keep the figures."""
+        """Count a node whose evaluation has ended; record the figures of the root."""
         self.count(n_nodes=1)
         if number == 0:
             self.statistics = replace(
@@ -235,21 +234,21 @@ class Tree:
             )
 
     def lose(self, number: int, seconds: float) -> None:
-        """Give up a running node, which has ended two workers."""
+        """Abandon a running node that has crashed two workers."""
         self.abandon(number, NodeEnd.LOST)
         self.count(n_lost=1)
         self._count_node(number, seconds)
 
     def abandon(self, number: int, end: NodeEnd) -> None:
-        """Give up a running node that is not closed: its bound counts as it is from now on."""
+        """Abandon a running node that is not closed; its last bound counts."""
         lower = self._running.pop(number).lower.value
         self.abandoned = (*self.abandoned, lower)
         self._news.append(NodeLeft(number, lower, end))
 
     def split(self, number: int, pair: Pair) -> tuple[int, int]:
-        """Replace a running node by two; return their numbers.
+        """Replace a running node by two children; return their numbers.
 
-        The points of the pair share a cluster in the first, and do not in the second.
+        The points of the pair share a cluster in the first child, and do not in the second.
         """
         node, together, apart = self._running.pop(number), self.n_created, self.n_created + 1
         born = replace(node, bounding=None, n_heuristics=0)
@@ -259,7 +258,7 @@ class Tree:
         return together, apart
 
     def offer(self, labels: NDArray[np.intp] | None, cost: float, source: str) -> bool:
-        """Take a clustering if it improves the incumbent; return whether it does."""
+        """Make a clustering the incumbent if it is better; return whether it is."""
         if labels is None or cost >= self.upper:
             return False
         self.upper, self.labels, self.source = cost, labels, source
@@ -267,7 +266,7 @@ class Tree:
         return True
 
     def _close_open_nodes(self) -> None:
-        """Close open nodes by the incumbent, which also frees their warm starts."""
+        """Close open nodes whose bound meets the incumbent; this frees their warm starts."""
         cutoff = self.tolerances.cutoff(self.upper)
         closed = [(bound, number) for bound, number, _ in self._open if bound >= cutoff]
         self.closed = min([self.closed, *(bound for bound, _ in closed)])
@@ -281,26 +280,27 @@ class Tree:
 
 
 def _finished_event(number: int, lower: float) -> NodeLeft:
-    """Return the event of a node that is finished, with its bound.
+    """Return the event of a finished node.
 
-    The bound is inf if it holds no clustering, whatever it costs.
+    lower : its bound; inf: it has no clustering
     """
     return NodeLeft(number, lower, NodeEnd.INFEASIBLE if lower == math.inf else NodeEnd.CLOSED)
 
 
 def advanced(node: Node, result: NodeResult) -> Node:
-    """Return a node after an evaluation, with all of the result that it continues from.
+    """Return a node after an evaluation, with the state to resume from.
 
-    Its next bound begins with the warm start of the result, or else of the node, unless components
-    have been moved since: dual values in other coordinates, which may be far larger, are of no use.
+    Its next bounding starts with the warm start of the result, or else of the node. If components
+    have been moved, the old warm start is dropped: its dual values belong to other, perhaps far
+    larger coordinates.
     """
-    is_left = result.status is NodeStatus.UNFINISHED
+    is_paused = result.status is NodeStatus.UNFINISHED
     is_moved = result.fixings.components is not None
     keeps_start = result.warm_start is None and not is_moved
     return replace(
         with_fixings(node, result.fixings),
-        # A bounding belongs to the contraction that the node's present blocks give again.
-        block_of=node.block_of if is_left or result.block_of is None else result.block_of,
+        # The blocks of the contraction that the paused bounding belongs to.
+        block_of=node.block_of if is_paused or result.block_of is None else result.block_of,
         known_labels=node.known_labels if result.known_labels is None else result.known_labels,
         lower=node.proven(result.bound),
         warm_start=node.warm_start if keeps_start else result.warm_start,
@@ -310,5 +310,5 @@ def advanced(node: Node, result: NodeResult) -> Node:
 
 
 def with_fixings(node: Node, fixings: Fixings) -> Node:
-    """Return a node with further fixings; it starts again from its warm start."""
+    """Return a node with further fixings, whose bounding starts again from its warm start."""
     return replace(node, fixings=node.fixings + fixings, bounding=None, n_heuristics=0)

@@ -1,4 +1,4 @@
-"""Workers of a run: this process first, others when they pay off."""
+"""Workers of a run: this process first, other processes when they pay off."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task, TaskSource, source_of
 from sdpbb.runtime.time_left import RUN_CLOCK
 
-# Most runs end before another process has begun, which takes a second: processes start once the
-# tree has work for two, and this many seconds or nodes have passed.
+# A process takes a second to start, and most runs end sooner. Processes start once the tree has
+# work for two, and this many seconds or nodes have passed.
 ALONE, ALONE_NODES = 2.0, 3
-# Steps that were seen to take longer than these seconds are the work of another process, which
-# can be left behind in the middle of one.
+# If a step has taken more seconds than this, other processes do the next steps: they can be
+# abandoned in the middle of a step.
 LONGEST_STEP = 1.0
 
 
@@ -22,19 +22,22 @@ LONGEST_STEP = 1.0
 class Workforce:
     """Workers of a run, and the switch to them from this process.
 
-    - several, when the tree has work for two;
-    - at least one, when a step takes so long that the limits of the run could not be kept here.
+    Tasks move from this process to other ones
+
+    - when the tree has work for two workers,
+    - or when a step takes so long that this process could not meet the limits of the run.
 
     A context manager, which ends the workers.
 
-    n_workers : of this machine, where each may use a core
+    n_workers : of this machine; each may use a core
     warm_up : function of a module, called here before other processes start, and in each of them
         before its first task
-    given : somebody else's executor, with its own number of workers, and memory of their own
-    on_death : called with how a worker has ended whose task is done again
+    given : executor of the user, whose workers have their own memory; None: processes of this
+        machine
+    on_death : called when a worker dies whose task is repeated, with the reason
     here : scheduler of this process
-    scheduler : the one that has the tasks now: `here`, or the scheduler of the workers
-    n_cores : of this machine that all processes may use together
+    scheduler : scheduler that has the tasks now: `here`, or the scheduler of the workers
+    n_cores : cores of this machine for all processes together
     """
 
     n_workers: int
@@ -47,7 +50,7 @@ class Workforce:
         self.n_cores, self.is_given = self.n_workers, self.given is not None
         self._workers: Scheduler | None = None
         self._starts: TaskSource | None = None
-        self._has_long_steps, self._looked_at = False, RUN_CLOCK()
+        self._has_long_steps, self._checked_at = False, RUN_CLOCK()
 
     def __enter__(self) -> Workforce:
         return self
@@ -65,7 +68,7 @@ class Workforce:
 
     def _local_processes(self) -> LocalProcesses:
         with RUN_CLOCK.stopped():
-            self.warm_up()  # all workers load what is cached
+            self.warm_up()  # workers load from the cache what this process compiles
         return LocalProcesses(self.n_workers, self.warm_up)
 
     @property
@@ -75,69 +78,66 @@ class Workforce:
 
     @property
     def n_at_once(self) -> int:
-        """Tasks that are done at the same time; 1 while a cluster has no worker."""
+        """Tasks that run at the same time; 1 while a cluster has no worker."""
         return max(1, self.workers.n_workers) if self.has_several_workers else 1
 
     @property
     def works_here(self) -> bool:
-        """True while tasks are done by this process, and their caller waits."""
+        """True while this process does the tasks, one at a time."""
         return self.scheduler is self.here
 
     @property
     def avoids_long_steps(self) -> bool:
-        """True while tasks are done by this process and none of their steps may take long.
-
-        Another process takes over next.
-        """
+        """True if this process still does the tasks, but must not begin a long step."""
         return self.works_here and self._has_long_steps
 
     def cores_of_a_task(self, n_tasks: int, most_tasks: int | None = None) -> int:
         """Return how many cores a task may use.
 
-        n_tasks : that are under way or could begin now, this one among them
-        most_tasks : at the same time, which the memory holds; None: any number
+        n_tasks : tasks that run or could begin now, including this one
+        most_tasks : maximum number at the same time, limited by memory; None: any number
         """
         n_at_once = min(self.scheduler.n_workers, n_tasks, most_tasks or n_tasks)
         return max(1, self.n_cores // max(1, n_at_once))
 
     def allow_workers(self, most: int) -> None:
-        """Have at most this many workers of this machine from now on, as memory holds no more."""
+        """Limit the workers of this machine to a number that fits the memory."""
         if most < self.n_workers:
             self.n_workers = most
             self.shutdown()
 
     def choose_for_subsets(self, have_long_steps: bool) -> None:
-        """Have subsets bounded by workers if there are several, or if steps take long."""
+        """Let workers bound subsets if there are several, or if steps take long."""
         self.scheduler = self.workers if have_long_steps or self.has_several_workers else self.here
 
     def begin_tree(self, has_long_steps: bool) -> None:
-        """Begin with nodes of a tree, in this process.
+        """Let this process evaluate the first nodes of a tree.
 
         has_long_steps : whether steps are known to take long
         """
         self.scheduler, self._has_long_steps = self.here, has_long_steps
 
-    def begin_step(self, is_first: bool = False) -> None:
-        """Note that a task of this process begins a step: the limits have been looked at.
+    def check_step(self, is_new: bool = False) -> None:
+        """Measure the last step of a task in this process: the limits are checked after each.
 
-        is_first : no step of the task has come before, which may have taken long
+        is_new : whether there was no step since the last call
         """
         now = RUN_CLOCK()
-        if self.works_here and not is_first and now - self._looked_at > LONGEST_STEP:
+        if self.works_here and not is_new and now - self._checked_at > LONGEST_STEP:
             self._has_long_steps = True
-        self._looked_at = now
+        self._checked_at = now
 
     def choose_scheduler(self, n_due: int, n_nodes: int, seconds: float) -> None:
-        """Start workers when it is time to, and go over to them when it is.
+        """Start the workers, or pass the tasks on to them, when that pays off.
 
-        n_due : tasks that could be done at the same time
+        n_due : tasks that could run at the same time
         n_nodes, seconds : of the run until now
         """
         if not self.works_here:
             return
         if self._has_long_steps:
-            # At the second call: a process takes a second to begin, and this one has heuristics to
-            # run meanwhile.
+            # At the second call: a process takes a second to start, and this one runs heuristics
+            # meanwhile.
             if self._starts is not None:
                 self.scheduler = self.workers
             self.start_workers()
@@ -147,9 +147,9 @@ class Workforce:
             self.scheduler = self.workers
 
     def start_workers(self) -> bool:
-        """Start all workers, which takes a second; return whether they have begun."""
+        """Start all workers, which takes a second; return whether all have started."""
         if self._starts is None:
-            starts = (Task(-number, _start_worker) for number in range(1, self.n_at_once + 1))
+            starts = (Task(number, _start_worker) for number in range(self.n_at_once))
             self._starts = source_of(*starts)
         self.workers.round(self._starts, 0.0)
         return self.workers.is_idle
@@ -157,10 +157,10 @@ class Workforce:
     def round(self, next_task: TaskSource, seconds: float) -> list[Task] | None:
         """Begin tasks and wait for some, as `Scheduler.round` does."""
         tasks = self.scheduler.round(next_task, seconds)
-        return tasks and [task for task in tasks if task.key >= 0]
+        return tasks and [task for task in tasks if task.function is not _start_worker]
 
     def shutdown(self) -> None:
-        """End all workers at once; tasks under way are lost."""
+        """End all workers at once; running tasks are lost."""
         if self._workers is not None:
             self._workers.shutdown()
         self._workers = self._starts = None

@@ -106,8 +106,8 @@ def test_out_of_time():
     programme = BinaryProgramme(np.zeros(400), matrix, np.full(300, -np.inf), np.ones(300))
     model = LinearModel(programme)
     objective = -rng.random(400)
-    assert model.minimise(objective, 1e-9).status is MilpStatus.TIME_LIMIT
+    assert model.minimise(objective, lambda: 0.0).status is MilpStatus.TIME_LIMIT
     # Time is counted anew in each call.
     assert model.minimise(objective).status is MilpStatus.OPTIMAL
     spent = model._highs.getRunTime()
-    assert model.minimise(-objective[::-1], spent).status is MilpStatus.OPTIMAL
+    assert model.minimise(-objective[::-1], lambda: spent).status is MilpStatus.OPTIMAL

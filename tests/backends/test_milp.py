@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
+from sdpbb.errors import BackendFailure, BackendUnavailable
 from sdpbb.problem.programme import assignment_rows
 from sdpbb.runtime.backends.highs import LinearModel
-from sdpbb.runtime.backends.milp import solve_binary_programme
+from sdpbb.runtime.backends.milp import solve_binary_programme, using_integer_solver
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus
 from tests.examples import examples
 from tests.graphs import random_graph
@@ -65,9 +65,9 @@ def test_highs_prints_nothing(capfd):
 
 def test_warm_start_and_time_limit_are_taken():
     knapsack = programme([-3, -4, -5], [[2, 3, 4]], [-np.inf], [5])
-    assert solved(knapsack, "auto", None, 60.0) == -7
+    assert solved(knapsack, lambda: 60.0) == -7
     warm_start = np.array([1.0, 0, 0])
-    assert solved(knapsack, "auto", None, 60.0, warm_start) == -7
+    assert solved(knapsack, lambda: 60.0, warm_start) == -7
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-9, 1e-5, 1e6, 1e12, 1e200])
@@ -77,7 +77,9 @@ def test_the_unit_of_the_objective_does_not_matter(scale, seed):
     """Tolerances of solvers are absolute."""
     given_ = random_programme(seed)
     scaled = replace(given_, objective=scale * given_.objective)
-    assert solved(scaled, "highs") / scale == pytest.approx(minimum(given_), abs=1e-6)
+    with using_integer_solver("highs"):
+        found = solved(scaled)
+    assert found / scale == pytest.approx(minimum(given_), abs=1e-6)
 
 
 def test_highs_beside_other_users_of_its_threads():
@@ -107,17 +109,12 @@ def test_a_programme_without_rows():
     assert LinearModel(free).minimise(np.array([1.0, -1.0])).x.tolist() == [0, 1]
 
 
-def test_a_name_of_no_solver():
-    with pytest.raises(ParameterError, match="solver"):
-        solve_binary_programme(programme([1], [], [], []), "simplex")
-
-
 @pytest.mark.parametrize("values", [[1.0, 1.0], [-1.0, 1.0]])
 def test_values_that_violate_the_programme_are_refused(monkeypatch, values):
     wrong = MilpSolution(MilpStatus.OPTIMAL, np.array(values))
     monkeypatch.setattr("sdpbb.runtime.backends.highs.solved_by_highs", lambda *_: wrong)
-    with pytest.raises(BackendFailure, match="violate"):
-        solve_binary_programme(programme([1, 1], [[1, 2]], [1], [1]), "highs")
+    with using_integer_solver("highs"), pytest.raises(BackendFailure, match="violate"):
+        solve_binary_programme(programme([1, 1], [[1, 2]], [1], [1]))
 
 
 def test_gurobi_attains_the_minimum():
@@ -126,7 +123,8 @@ def test_gurobi_attains_the_minimum():
         for seed in range(10):
             given = random_programme(seed)
             expected = minimum(given)
-            assert solved(given, "gurobi") == pytest.approx(expected)
+            with using_integer_solver("gurobi"):
+                assert solved(given) == pytest.approx(expected)
     except BackendUnavailable as error:
         pytest.skip(str(error))
 
@@ -135,8 +133,9 @@ def test_gurobi_says_that_it_is_missing():
     try:
         import gurobipy  # noqa: F401
     except ImportError:
-        with pytest.raises(BackendUnavailable, match="gurobipy"):
-            solve_binary_programme(programme([1], [], [], []), "gurobi")
+        missing = pytest.raises(BackendUnavailable, match="gurobipy")
+        with using_integer_solver("gurobi"), missing:
+            solve_binary_programme(programme([1], [], [], []))
     else:
         pytest.skip("gurobipy is installed")
 
@@ -151,8 +150,8 @@ def test_highs_takes_over_where_a_licence_ends(monkeypatch, caplog):
         given = random_programme(seed)
         assert solved(given) == pytest.approx(minimum(given))
     assert "HiGHS instead: too large for the licence" in caplog.text
-    with pytest.raises(BackendUnavailable):
-        solve_binary_programme(given, "gurobi")
+    with using_integer_solver("gurobi"), pytest.raises(BackendUnavailable):
+        solve_binary_programme(given)
 
 
 @pytest.mark.long
@@ -173,12 +172,13 @@ def test_a_solve_is_given_up_when_it_is_asked_to_stop(allowed):
     adjacency = random_graph(np.random.default_rng(0), 60, 0.5)
     asked = 0
 
-    def stop():
+    def time_left():
         nonlocal asked
         asked += 1
-        return asked > allowed
+        return 0.0 if asked > allowed + 1 else 60.0  # the first is for the time limit
 
     hard = assignment_rows(60, 8, np.argwhere(np.triu(adjacency)))
-    solution = solve_binary_programme(hard, "highs", stop)
+    with using_integer_solver("highs"):
+        solution = solve_binary_programme(hard, time_left)
     assert solution.status is MilpStatus.TIME_LIMIT
-    assert asked > allowed
+    assert asked > allowed + 1

@@ -130,9 +130,9 @@ def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
 
 
 def test_evidence_that_has_no_place_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.run.decomposition.run.LARGEST_FILE", 1e-3)
+    monkeypatch.setattr("sdpbb.run.decomposition.levels.LARGEST_FILE", 1e-3)
     monkeypatch.setattr(
-        "sdpbb.run.decomposition.run.evaluate", None
+        "sdpbb.run.decomposition.levels.evaluate", None
     )  # before anything is looked for
     with pytest.raises(ParameterError, match="the proof takes"):
         solve(CLOUDS, PARAMETERS, certificate=tmp_path / "proof")

@@ -29,8 +29,8 @@ from sdpbb.run.decomposition.subsets import (
 )
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
+from sdpbb.search.clocks import Budget
 from sdpbb.search.events import SubsetsBounded, SubsetsChosen
-from sdpbb.search.limits import Budget
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import any_instance
 from tests.enumeration import Truth, canonical, random_instance
@@ -177,7 +177,7 @@ def test_a_subset_that_would_be_branched_is_left_with_its_bound():
     whole = context_of(CLOUD, Blind())
     done = bound_subset(Subset.of(1, CLOUD, np.arange(60) % 3, Blind(), 0.0, whole), Budget())
     assert (done.tree.n_open, done.lower) == (0, 0.0)
-    assert done.tree.upper < done.given
+    assert done.tree.upper < done.restricted_cost
 
 
 def test_units_of_other_clusters_do_not_all_go_to_one_half():

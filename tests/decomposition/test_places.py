@@ -18,7 +18,7 @@ PARAMETERS = SolverParameters(
     gap=2e-3,
     decomposition=DecompositionParameters(least_blocks=100, smallest=30),
 )
-MIN_BLOCKS = "run.decomposition.run.MIN_BLOCKS"
+MIN_BLOCKS = "run.decomposition.levels.MIN_BLOCKS"
 
 
 @pytest.fixture(autouse=True, scope="module")

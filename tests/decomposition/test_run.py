@@ -130,7 +130,7 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     ("free", "smallest", "blocks"), [(160.0, 30, [30, 60]), (300.0, 60, [60, 120])]
 )
 def test_subsets_bound_what_does_not_fit_the_memory(free, smallest, blocks, monkeypatch):
-    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: free)
+    monkeypatch.setattr("sdpbb.run.plan.free_mebibytes", lambda: free)
     monkeypatch.setattr(
         HybridBounding, "mebibytes", lambda self, contraction: 2.0 * contraction.n_blocks
     )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sdpbb.run.decomposition.run import next_level, predicted_seconds
+from sdpbb.run.decomposition.levels import next_level, predicted_seconds
 from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree
 
 DEPTH = 6

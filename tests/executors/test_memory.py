@@ -5,7 +5,7 @@ import sys
 import psutil
 import pytest
 
-from sdpbb.runtime.executors.memory import resident_mebibytes
+from sdpbb.runtime.memory import resident_mebibytes
 
 GRANDCHILD = """
 import sys

@@ -14,8 +14,7 @@ from sdpbb.problem import (
     MinimumDifference,
     colouring,
 )
-from sdpbb.run import explanation
-from sdpbb.run import run as of_run
+from sdpbb.run import explanation, solving
 from sdpbb.run.explanation import (
     Diagnosis,
     diagnose,
@@ -129,7 +128,7 @@ def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
 
     wrong = MilpSolution(MilpStatus.INFEASIBLE)
     monkeypatch.setattr(colouring, "colour_exactly", lambda *_: (None, None))
-    monkeypatch.setattr(colouring, "solved_within", lambda *_: wrong)
+    monkeypatch.setattr(colouring, "solve_binary_programme", lambda *_: wrong)
     bipartite = [(i, j) for i in range(3) for j in range(3, 6)]
     with pytest.raises(BackendFailure, match="a clustering satisfies them"):
         explain_infeasibility(Instance(points(6), 3, None, bipartite))
@@ -173,4 +172,4 @@ def test_little_time_is_left_for_saying_why(monkeypatch):
     instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])
     assert sdpbb.solve(instance).conflict is None
     assert sdpbb.solve(instance, sdpbb.SolverParameters(time_limit=1e-3)).conflict is None
-    assert asked == [of_run.EXPLANATION, of_run.LEAST_EXPLANATION]
+    assert asked == [solving.EXPLANATION, solving.LEAST_EXPLANATION]

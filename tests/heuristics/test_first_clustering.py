@@ -22,7 +22,7 @@ MANY = Instance(POINTS, 5, cannot_link=np.unique(np.sort(PAIRS, axis=1), axis=0)
 
 def test_many_cannot_links_that_agree_with_the_data_need_no_integer_programme(monkeypatch):
     """In a check, a heuristic and the engine."""
-    monkeypatch.setattr("sdpbb.problem.colouring.solved_within", pytest.fail)
+    monkeypatch.setattr("sdpbb.problem.colouring.solve_binary_programme", pytest.fail)
     contraction = contract(MANY)
     labels, again = (first_clustering(contraction, lambda: 60.0) for _ in range(2))
     assert contraction.keeps(labels)

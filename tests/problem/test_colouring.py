@@ -126,9 +126,9 @@ def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
     """A programme too large for the remaining time is not solved; branching needs no programme."""
     contraction = contraction_of(GROETZSCH, 3, np.random.default_rng(4))
     unknown = MilpSolution(MilpStatus.TIME_LIMIT)
-    monkeypatch.setattr(colouring, "solved_within", lambda *_: unknown)
+    monkeypatch.setattr(colouring, "solve_binary_programme", lambda *_: unknown)
     assert find_feasible(contraction) is None
-    monkeypatch.setattr(colouring, "solved_within", None)
+    monkeypatch.setattr(colouring, "solve_binary_programme", None)
     assert find_feasible(contraction, lambda: 1e-4) is None
     assert find_feasible(contraction, lambda: 0.0) is None
     assert decide(csr_array(GROETZSCH), 3, nodes=PLENTY).is_possible is False

@@ -72,7 +72,7 @@ def test_the_checker_proves_that_points_may_be_joined(tmp_path, monkeypatch):
                 "sdpbb.run.certificates.writer.equal_points", lambda _, pairs=pairs: np.array(pairs)
             )
             patch.setattr(
-                "sdpbb.run.run.join_equal_points",
+                "sdpbb.run.solving.join_equal_points",
                 lambda given, pairs=pairs: Instance(
                     given.points, given.k, pairs, given.cannot_link
                 ),

@@ -14,7 +14,7 @@ from sdpbb.problem.formats import read_instance, read_points
 from sdpbb.questions.batch.batch import evaluate
 from sdpbb.questions.batch.manifest import Job
 from sdpbb.questions.study import isolated
-from sdpbb.runtime.executors.memory import within_free_memory
+from sdpbb.runtime.memory import within_free_memory
 
 HOUSE = (10**9, 10**6)  # 8 PB of floats
 
@@ -43,7 +43,7 @@ def free(monkeypatch):
     """Set the free memory, in MiB, that reading finds."""
 
     def set_free(mebibytes: float) -> None:
-        monkeypatch.setattr("sdpbb.runtime.executors.memory.free_mebibytes", lambda: mebibytes)
+        monkeypatch.setattr("sdpbb.runtime.memory.free_mebibytes", lambda: mebibytes)
 
     return set_free
 

@@ -12,8 +12,8 @@ from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
 from sdpbb.problem import Instance
+from sdpbb.search.clocks import Budget
 from sdpbb.search.evaluate import EvaluationContext, evaluate
-from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node, NodeStatus
 from sdpbb.search.tree import Tolerances, advanced
 from tests.heuristics.test_assignment import UNSOLVED
@@ -33,7 +33,7 @@ def context() -> EvaluationContext:
 
 
 def test_stopping_leaves_the_parents_bound(context):
-    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, Budget(until_end=0.0))
+    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, Budget(0.0))
     assert outcome.status is NodeStatus.UNFINISHED
     assert advanced(Node(lower=ProvenBound(0.5)), outcome).lower == ProvenBound(0.5)
     assert outcome.bounding is None
@@ -53,7 +53,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
     instance = Instance(rng.normal(size=(150, 2)), 8, cannot_link=apart)
     long = MultiStartParameters(assignment_time_limit=1e9)
     context = context_of(instance, SdpBounding(), IncumbentSearch(HeuristicSchedule(before=long)))
-    budget = Budget(until_end=1e4, cancelled=lambda: len(seconds) == 2)
+    budget = Budget(1e4, lambda: len(seconds) == 2)
     outcome = evaluate(Node(), np.inf, context, budget)
     assert outcome.status is NodeStatus.UNFINISHED
     assert len(seconds) == 2

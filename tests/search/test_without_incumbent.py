@@ -106,8 +106,7 @@ class SeeingRun(BlindRun):
 
 
 def use(monkeypatch, bounding):
-    for room in ("memory_plan", "run"):
-        monkeypatch.setattr(f"sdpbb.run.{room}.bounding_method", lambda name, *arguments: bounding)
+    monkeypatch.setattr("sdpbb.run.plan.bounding_method", lambda name, *arguments: bounding)
 
 
 class EvenSpread(ClusterConstraint):
@@ -159,7 +158,7 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         limits.append(branch_and_bound(*arguments))
         return limits[-1]
 
-    monkeypatch.setattr("sdpbb.run.run.branch_and_bound", search)
+    monkeypatch.setattr("sdpbb.run.solving.branch_and_bound", search)
     events = []
     result = solve(IMPOSSIBLE, COLGEN, events.append)
     assert limits == [None]

@@ -135,7 +135,7 @@ def installation_facts() -> Iterator[Fact]:
 def _machine() -> Iterator[Fact]:
     import psutil
 
-    from sdpbb.runtime.executors.memory import free_mebibytes
+    from sdpbb.runtime.memory import free_mebibytes
 
     group = "Machine"
     yield Fact(group, "System", f"{platform.system()} {platform.release()}, {platform.machine()}")

@@ -47,7 +47,7 @@ def reading_files(quiet: bool = False) -> Iterator[None]:
 
     Warnings of this package become lines on standard error, and notes, too, unless quiet.
     """
-    from sdpbb.runtime.executors.memory import within_free_memory
+    from sdpbb.runtime.memory import within_free_memory
 
     with warnings.catch_warnings(record=True) as caught, within_free_memory():
         warnings.simplefilter("always", InstanceWarning)

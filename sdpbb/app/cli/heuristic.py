@@ -74,7 +74,7 @@ def run(
     from sdpbb.run.heuristic import heuristic as configured_by
     from sdpbb.run.report import instance_line
 
-    # One thread, as in `sdpbb.run.run`: the matrices are small.
+    # One thread, as in `sdpbb.run.solving`: the matrices are small.
     with (
         running(outputs) as current,
         threadpool_limits(1),

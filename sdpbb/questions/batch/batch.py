@@ -19,8 +19,8 @@ from sdpbb.questions.batch.outcome import RESULTS, BatchFolder, BatchResult, Row
 from sdpbb.questions.study import Outcome, Study, solve_job
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
-from sdpbb.runtime.executors.memory import within_free_memory
 from sdpbb.runtime.files import FilePath
+from sdpbb.runtime.memory import within_free_memory
 from sdpbb.runtime.results import values_of
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import Compiling

@@ -31,7 +31,7 @@ from sdpbb.problem.colouring import decide
 from sdpbb.problem.contraction import equal_points
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.infeasibility import Infeasibility, clique_merges
-from sdpbb.run.certificates.proof import BoundStep, Proof, ProofNode, SubsetProof
+from sdpbb.run.certificates.recorded import BoundStep, Proof, ProofNode, SubsetProof
 from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import CertificateWritten
@@ -59,10 +59,6 @@ class CertificateOrder:
 
     def __fspath__(self) -> str:
         return os.fspath(self.path)
-
-    def applies_to(self, result: Result) -> bool:
-        """Return whether the order is for a result."""
-        return self.only in (None, result.status)
 
 
 def write_certificate(
@@ -155,7 +151,7 @@ def _value(subsets: Sequence[SubsetProof]) -> float:
 
 
 class LogBuilder:
-    """Log of a certificate, as it grows.
+    """Builder of the log of a certificate.
 
     steps : lists that begin with a word
     arrays : by their names in the file, such as `7.rows` in step 7
@@ -175,7 +171,7 @@ class LogBuilder:
     def add_tree(self, proof: Proof, root: Blocks, equal: NDArray[np.integer]) -> None:
         """Add the nodes that the bound of a proof needs, parents before children.
 
-        equal : pairs (p, 2) of points that the search has joined at the root
+        equal : pairs (p, 2) of equal points that the search has joined at the root
         """
         if len(equal) and root.contradiction is None:
             self.add((["equal"], {"pairs": equal.astype(np.int32)}))
@@ -249,7 +245,7 @@ class LogBuilder:
 
 
 def propagated(blocks: Blocks) -> tuple[Blocks, list[Step], list[Step]]:
-    """Draw the inferences of `sdpbb.problem.contraction.contract`, one round after the other.
+    """Repeat the inferences of `sdpbb.problem.contraction.contract`, round by round.
 
     Returns
     -------
@@ -291,7 +287,7 @@ def _apply_merges(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.i
 def _round(blocks: Blocks) -> tuple[NDArray[np.int64], list[int] | None]:
     """Return the merges that follow, and points of k + 1 blocks of a clique, if there is one."""
     first = np.unique(blocks.block_of, return_index=True)[1]
-    pairs = np.argwhere(blocks.adjacency)  # few, and a triangle would be another matrix
+    pairs = np.argwhere(blocks.adjacency)  # few pairs; np.triu would copy the matrix
     neighbours = NeighbourSets(blocks.m, pairs[pairs[:, 0] <= pairs[:, 1]])
     found = clique_merges(neighbours, blocks.k)
     if isinstance(found, Infeasibility):

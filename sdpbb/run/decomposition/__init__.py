@@ -4,13 +4,14 @@ For any partition of the blocks into subsets S_1, ..., S_T,
 
     OPT >= OPT(S_1) + ... + OPT(S_T),
 
-where OPT(S) is the least sum of squares of a clustering of S into k clusters or fewer that keeps
-the constraints among its points: the restriction of an optimal clustering to S keeps them, and its
-sum of squares, each cluster around its own mean in S, is no more than what the points of S add to
-that of the whole. Constraints across subsets are dropped. Where S has k blocks or more, a cluster
-can always be split, at no cost, so that "k or fewer" and "exactly k" have the same optimum.
+where OPT(S) is the least sum of squares of a clustering of S into at most k clusters that satisfies
+the constraints among its points. Proof: restrict an optimal clustering to S. The restriction
+satisfies these constraints, and its cost, around its own means, is at most the contribution of the
+points of S to the cost of the whole. Constraints across subsets are dropped. If S has at least k
+blocks, splitting a cluster never adds cost, so that "at most k" and "exactly k" have the same
+optimum.
 
-- `subsets`: tree of subsets, each the union of its halves, and what is proven; the instance of a
-  subset, and its bounding as a search of one node, in slices; `dealing` makes the tree
-- `run`: prices and places, then level by level, whose subsets are tasks; the subsets to bound next
+- `dealing` makes the tree of subsets, each the union of its two halves
+- `subsets`: the tree and the proven bounds; the instance of a subset, and its bounding in slices
+- `levels`: raises the root's bound, by prices and places, then by the subsets of level after level
 """

@@ -1,14 +1,14 @@
-"""Partition of the blocks into subsets that look alike, by halving.
+"""Partition of the blocks into similar subsets, by repeated halving.
 
-Let U be a clustering. If each subset has a share of each cluster of U whose mean is the cluster's
-mean, the restrictions of U to the subsets cost together what U costs, and what the sum of their
-optima loses is only what the subsets' own optima save. So each subset is halved by splitting pairs
-of near blocks, mostly of the same cluster, whichever way keeps the means of the halves together.
+Let U be a clustering, and let each subset have a share of each cluster with the same mean as the
+cluster. Then the restrictions of U to the subsets together cost as much as U, and the sum of the
+optima of subsets loses only the savings of their own clusterings. So halving a subset splits pairs
+of near blocks, mostly of the same cluster, so that the means of both halves agree.
 
-A subset has a better clustering of its own where the points of a cluster are distributed otherwise
-than in the whole. So halves are matched by more features than the means: by the second moments of
-each cluster, where there are few coordinates, and by random waves cos(w'x), sin(w'x), whose means
-describe the distribution in many directions and scales.
+A subset has a better clustering of its own if the points of a cluster have another distribution
+than in the whole. So halves are matched by more features than the means. One kind are the second
+moments of each cluster, if there are few coordinates. The other are random waves cos(w'x),
+sin(w'x), whose means describe the distribution in many directions and scales.
 
 Source: anticlustering; H. Späth, Anticlustering: maximizing the variance criterion (1986). Random
 Fourier features, Rahimi and Recht (2007); halves that agree in them, Dwivedi and Mackey, Kernel
@@ -26,14 +26,14 @@ from sdpbb.run.decomposition.subsets import SubsetTree
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 
-# Directions of waves. On the colours of a picture (k = 16), subsets of 1,000 save 16 % by
-# clusterings of their own without waves, 1.5 % with 32 and 0.9 % with 64.
+# Directions of waves. On the colours of a picture (k = 16), the own clusterings of subsets of 1,000
+# save 16 % without waves, 1.5 % with 32 directions and 0.9 % with 64.
 N_WAVES = 32
-# They count less than the means, which nothing makes up for, above all in small subsets.
+# Waves and moments count less than the means, above all in small subsets.
 WAVE_WEIGHT, MOMENT_WEIGHT = 0.25, 0.5
-# The difference of the halves' numbers of blocks counts even less: subsets are about equally large
-# all the same. Of 3,000 points in 20 clusters with 1,500 cannot-links, subsets of 190 lose 2.8 % of
-# the cost with 1, and 2.0 % with this.
+# The difference of the numbers of blocks counts even less, and subsets still have similar sizes.
+# With 3,000 points in 20 clusters and 1,500 cannot-links, subsets of 190 lose 2.8 % of the cost at
+# weight 1, and 2.0 % at this weight.
 BALANCE = 0.05
 # Second moments are features up to this number of coordinates. Points are pulled in to this
 # multiple of the typical distance to their mean.
@@ -49,7 +49,7 @@ def features(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.f
     """
     means, weights, r = contraction.means, contraction.weights, contraction.means.shape[1]
     weight = np.bincount(labels, weights)
-    weight[weight == 0.0] = 1.0  # of a cluster without blocks here
+    weight[weight == 0.0] = 1.0  # clusters without blocks
     centres = np.array([np.bincount(labels, weights * column) / weight for column in means.T])
     deviations = means - centres.T[labels]
     deviations /= max(deviations.max(initial=0.0), -deviations.min(initial=0.0)) or 1.0
@@ -77,19 +77,21 @@ def match_halves(
     balance: float,
     passes: int,
 ) -> None:
-    """Turn items so that, cluster by cluster, the features of both halves have about equal sums.
+    """Turn items until the features of both halves have similar sums in each cluster.
 
-    Their numbers of blocks should be equal, too.
+    The numbers of blocks of both halves should be similar, too.
 
-    An item has blocks for the first half (sign 1) and for the second (-1); to turn it is to change
-    all of its signs. That is done item by item, whichever way the surplus of the first half is
-    shorter, and then in some passes over all items, if it makes the surplus shorter.
+    An item has blocks for the first half (sign 1) and for the second half (-1). Turning an item
+    changes all of its signs. In each pass, an item is turned if this shortens the surplus of the
+    first half over the second. The first pass adds the items to the halves one by one.
 
     features : (m, q) of the blocks of a subset
     cluster : (m,) of the blocks, from 0
-    begins, members : (p + 1,) where items begin in the list (b,) of their blocks
-    signs : (b,) of the blocks in the list; changed
-    balance : what the square of the difference of these numbers counts
+    members : (b,) blocks of all items, one item after the other
+    begins : (p + 1,) position in members at which each item begins
+    signs : (b,) of the members; changed
+    balance : weight of the squared difference of the numbers of blocks
+    passes : over all items, at most, after the first one
     """
     width, k = features.shape[1], cluster.max() + 1
     surplus, step, n_more = np.zeros((k, width)), np.zeros((k, width)), 0.0
@@ -127,20 +129,20 @@ def match_halves(
             break
 
 
-# Passes over all items that try to turn each of them, at most; and items that are tried in all,
-# about, where they are many. The first few passes do most.
+# Maximum passes over all items, and approximate maximum of tried items. The first few passes have
+# most of the effect.
 PASSES, MOST_TRIED = 20, 1_000_000
 
 
 def subset_tree(
     contraction: Contraction, labels: NDArray[np.intp], depth: int, most_linked: int
 ) -> SubsetTree:
-    """Return the tree of subsets whose smallest ones are 2**depth.
+    """Return the tree of subsets with 2**depth smallest subsets.
 
-    Blocks that cannot-links connect stay together where there are at most `most_linked` of them;
-    of larger components, that many at a time in the order of a walk through them.
+    Components of at most `most_linked` blocks that cannot-links connect stay together. Larger
+    components are divided into pieces of this size, along a walk through them.
 
-    labels : (m,) of the blocks, a clustering to whose clusters subsets are matched
+    labels : (m,) of the blocks, the clustering that subsets are matched to
     """
     unit_of = _units(contraction, most_linked)
     of_blocks = features(contraction, labels)
@@ -154,7 +156,7 @@ def subset_tree(
 
 
 def _near_order(means: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the blocks in an order in which neighbours are mostly near each other."""
+    """Return the blocks in an order with mostly near neighbours."""
     from scipy.spatial import KDTree  # seldom needed
 
     order: NDArray[np.intp] = KDTree(means, leafsize=2).indices
@@ -162,7 +164,7 @@ def _near_order(means: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def _units(contraction: Contraction, most: int) -> NDArray[np.intp]:
-    """Return the unit (m,) of each block: what is not divided between subsets."""
+    """Return the unit (m,) of each block: subsets do not divide units."""
     from scipy.sparse import coo_array  # seldom needed
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -189,8 +191,8 @@ def _halves(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the two halves of a subset, each in the order of the subset, (b,).
 
-    Units of several blocks go to one half, the largest first; single blocks go by pairs of near
-    ones of a cluster, as far as these go, one to each half.
+    Each unit of several blocks goes to one half, large units first. Single blocks are paired with
+    near blocks, mostly of the same cluster, and each half gets one block of a pair.
 
     features : (m, q) of all blocks
     balance : as for `match_halves`
@@ -198,7 +200,7 @@ def _halves(
     cluster = np.unique(labels[part], return_inverse=True)[1]
     unit, size = np.unique(unit_of[part], return_inverse=True, return_counts=True)[1:]
     size = size[unit]
-    # Units by size, then single blocks by cluster; both else in the order of the subset.
+    # Units by size, then single blocks by cluster; otherwise in the order of the subset.
     members = np.lexsort((np.where(size > 1, unit, cluster), -size))
     n_dealt = int((size > 1).sum())
     n_pairs = (len(part) - n_dealt + 1) // 2

@@ -15,22 +15,22 @@ from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.problem import Contraction, Instance, Partition, SoftPairs
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.graph import connected_components
-from sdpbb.run.certificates.proof import Proof, SubsetProof
+from sdpbb.run.certificates.recorded import Proof, SubsetProof
 from sdpbb.runtime.archive import stored
+from sdpbb.search.clocks import Budget
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.events import NodeEnd
-from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node
 from sdpbb.search.result import Statistics
 from sdpbb.search.tree import Tolerances, Tree
 
-# Accuracy of the bound of a subset, as a share of the loss of the decomposition itself: larger
-# subsets, which lose less, come next.
+# Accuracy of the bound of a subset, as a share of the loss of the decomposition itself. The next,
+# larger subsets lose less.
 ACCURACY = 0.5
 # The relative gap of a subset is at most this, and at least this share of the gap of the run.
 LARGEST_GAP, LEAST_GAP = 5e-2, 0.25
-# A subset has the restriction of a good clustering to begin with. A descent from it comes first,
-# and a little more where the first bound, from the clustering's dual values, does not do.
+# A subset starts with the restriction of a good clustering, and a descent from it. Further
+# heuristics run only if the first bound, from its dual values, does not close the subset.
 HEURISTIC_ITERATIONS = (1,)
 LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
 
@@ -38,13 +38,13 @@ LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
 @stored
 @dataclass(frozen=True, eq=False)
 class SubsetTree:
-    """Binary tree of subsets: the blocks in an order in which each subset is a range.
+    """Binary tree of subsets. In the order of the tree, each subset is a range of blocks.
 
     Subset 1 has all blocks, and the halves of subset s are the subsets 2 s and 2 s + 1.
     The subsets of one level, 2**level <= s < 2**(level + 1), are a partition of the blocks.
 
     order : (m,) the blocks
-    bounds : (2**depth + 1,) where the smallest subsets begin and end in it
+    bounds : (2**depth + 1,) positions in the order between which the smallest subsets lie
     """
 
     order: NDArray[np.intp]
@@ -63,7 +63,7 @@ class SubsetTree:
         return np.sort(self.order[begin:end])
 
     def subset_of(self, level: int) -> NDArray[np.intp]:
-        """Return the subset (m,) of each block, of a level."""
+        """Return the subset of a level that each block (m,) is in."""
         found = np.empty(len(self.order), dtype=np.intp)
         found[self.order] = np.repeat(np.arange(1 << level, 2 << level), self.n_blocks(level))
         return found
@@ -74,7 +74,7 @@ class SubsetTree:
 
 
 def level_of(subset: int) -> int:
-    """Return the level of a subset: 0 of that with all blocks."""
+    """Return the level of a subset; subset 1, with all blocks, is at level 0."""
     return subset.bit_length() - 1
 
 
@@ -86,15 +86,16 @@ def subsets_at(level: int) -> range:
 @stored
 @dataclass(eq=False)
 class SubsetBounds:
-    """Proven bounds of subsets. The bound of the whole is the best sum that a partition has.
+    """Proven bounds of subsets. The bound of the whole is the largest sum over a partition.
 
-    tree : of the subsets, by whose numbers the arrays go; those have 2**(depth + 1) entries
+    Arrays have 2**(depth + 1) entries, in the order of the numbers of subsets.
+
+    tree : of the subsets
     level : of the subsets that are bounded now
-    proven : bound of each subset by itself, 0 before it has one
-    seconds : that each subset has taken
-    is_done : whether the subset is done with
-    proofs : of subsets by their numbers, as text, as far as the best sum needs them; None if the
-        run is not certified
+    proven : bound of each subset itself, 0 before it is bounded
+    seconds : time of each subset
+    is_done : whether the bounding of each subset has ended
+    proofs : by the numbers of subsets, as text, for the largest sum; None: the run is not certified
     """
 
     tree: SubsetTree
@@ -112,11 +113,11 @@ class SubsetBounds:
 
     @property
     def is_infeasible(self) -> bool:
-        """True if a subset has no clustering, so that there is none at all."""
+        """True if a subset has no clustering; then the whole has none."""
         return bool(np.isinf(self.proven).any())
 
     def of_each(self) -> NDArray[np.float64]:
-        """Return the bound of each subset: its own, or the sum of its halves'; about."""
+        """Return the larger of each subset's own bound and the sum of its halves'; rounded."""
         bounds = self.proven.copy()
         for level in reversed(range(self.tree.depth)):
             at = slice(1 << level, 2 << level)
@@ -127,11 +128,11 @@ class SubsetBounds:
     def total(self) -> float:
         """Return the bound of the whole, rounded down."""
         terms = self.proven[self.best_partition()].tolist()
-        # The sum is rounded once, to the nearest.
+        # fsum rounds once, to the nearest number.
         return max(math.nextafter(math.fsum(terms), -math.inf), 0.0)
 
     def best_partition(self) -> list[int]:
-        """Return the subsets whose own bounds have the best sum."""
+        """Return the subsets of the partition with the largest sum of bounds."""
         of_each, found, subsets = self.of_each(), [], [1]
         while subsets:
             subset = subsets.pop()
@@ -142,7 +143,7 @@ class SubsetBounds:
         return found
 
     def raise_to(self, subset: int, bound: float, proof: SubsetProof | None = None) -> None:
-        """Take a bound of a subset if it is better, and the proof of it in a certified run."""
+        """Raise the bound of a subset if `bound` is higher; certified runs keep its proof."""
         if bound <= self.proven[subset]:
             return
         self.proven[subset] = bound
@@ -154,9 +155,9 @@ class SubsetBounds:
         self.proofs = {str(s): self.proofs[str(s)] for s in needed if str(s) in self.proofs}
 
     def best_proofs(self) -> list[SubsetProof] | None:
-        """Return the proofs of the best sum, or of a subset that has no clustering.
+        """Return the proofs of the largest sum, or the proof that a subset has no clustering.
 
-        None if the run is not certified.
+        None: the run is not certified.
         """
         if self.proofs is None:
             return None
@@ -165,11 +166,11 @@ class SubsetBounds:
         return [self.proofs[str(subset)] for subset in subsets]
 
     def todo(self, level: int) -> list[int]:
-        """Return the subsets of a level that are not done with."""
+        """Return the subsets of a level whose bounding has not ended."""
         return [subset for subset in subsets_at(level) if not self.is_done[subset]]
 
     def mean_seconds(self, level: int) -> float:
-        """Return the mean time that the subsets of a level have taken which are done; else NaN."""
+        """Return the mean time of the finished subsets of a level; NaN: there is none."""
         at = slice(1 << level, 2 << level)
         done = self.seconds[at][self.is_done[at]]
         return float(done.mean()) if len(done) else math.nan
@@ -178,9 +179,9 @@ class SubsetBounds:
 def restricted_costs(
     contraction: Contraction, labels: NDArray[np.intp], subset_of: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Return the costs of the restrictions of a clustering to the subsets of a level; about.
+    """Return the costs of the restrictions of a clustering to the subsets of a level, rounded.
 
-    They stand at the numbers of the subsets.
+    They are in the order of the numbers of subsets.
 
     labels, subset_of : (m,) of the blocks
     """
@@ -194,26 +195,25 @@ def restricted_costs(
 
 
 def rows_of(contraction: Contraction, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the points of some blocks, in increasing order."""
+    """Return the points of some blocks, increasing."""
     chosen = np.zeros(contraction.n_blocks, dtype=bool)
     chosen[blocks] = True
     return np.flatnonzero(chosen[contraction.block_of])
 
 
 def restricted(whole: Instance, rows: NDArray[np.intp]) -> Instance:
-    """Return the restriction of an instance to points, with what is stated of them alone.
+    """Return the restriction of an instance to points, with the constraints among them.
 
-    It is what a checker sees, who knows nothing of what follows from the constraints of others.
-    Whatever clustering keeps the constraints of the instance, its restriction to a subset keeps
-    those of the subset's instance, but that it may have fewer than k clusters. Minimum sizes,
-    listed sizes and limits on weights are dropped.
+    The checker does the same, so constraints that follow from other points are not added. The
+    restriction of a feasible clustering satisfies these constraints, but may have fewer than k
+    clusters. Minimum sizes, listed sizes and limits on weights are dropped.
 
-    For the soft pairs inside of subsets it pays no more than for all. It may have to be divided
-    into k clusters, which costs nothing: where must-links, soft ones included, leave fewer than k
-    components of a subset's points, its soft must-links are dropped; else some cluster has points
-    of several components as long as there are fewer than k clusters.
+    The restriction pays for the soft pairs inside subsets only. If it has fewer than k clusters,
+    splitting one must not add cost. So soft must-links are dropped if must-links, soft ones
+    included, leave fewer than k components of the points. Otherwise, while there are fewer than k
+    clusters, some cluster has several components, and can be split between them.
 
-    rows : (s,) of the points, k or more, in increasing order
+    rows : (s,) the points, k or more, increasing
     """
     place = np.full(whole.n_points, -1, dtype=np.intp)
     place[rows] = np.arange(len(rows))
@@ -232,7 +232,7 @@ def restricted(whole: Instance, rows: NDArray[np.intp]) -> Instance:
         cannot_link=cannot_link,
         cluster_constraints=[constraint for constraint in each if constraint is not None],
         weights=None if whole.weights is None else whole.weights[rows],
-        # A cluster may have few points in a subset, or none, but not more than in all.
+        # A cluster has at most as many points in a subset as in the whole.
         max_size=None if limits is None else limits.most,
         soft_must_link=SoftPairs(pairs, whole.soft_must_link.weights[is_inside]),
         soft_cannot_link=SoftPairs(apart, whole.soft_cannot_link.weights[are_inside]),
@@ -242,9 +242,9 @@ def restricted(whole: Instance, rows: NDArray[np.intp]) -> Instance:
 def _inside(
     pairs: NDArray[np.intp], place: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the pairs (p, 2) among some points, by their places there, and which pairs these are.
+    """Return the pairs (p, 2) inside a subset, by their places there, and a mask of these pairs.
 
-    place : (n,) of the points, -1 of the others
+    place : (n,) of each point in the subset; -1: outside
     """
     found = place[pairs]
     is_inside = np.asarray((found >= 0).all(axis=1))
@@ -253,23 +253,24 @@ def _inside(
 
 @dataclass(frozen=True, eq=False)
 class Subset:
-    """Subset as a search of one node, as far as it has come.
+    """Search of one node that bounds a subset, between two slices.
 
     number : of the subset in the tree of subsets
     context : of the evaluation of the node, whose tolerance depends on the best clustering
-    given : cost of the restriction of the best clustering of the whole, inf for none
-    loss : share of its cost that this clustering loses when it is restricted to the subsets
-    gap : of the run
+    restricted_cost : cost of the restriction of the best clustering of the whole; inf: none known
+    lost_share : share of its cost that this clustering loses by the restriction to subsets
+    run_gap : requested gap of the run
     tree : of the node, with the statistics of the last slice
-    proof : of what is proven of the subset, if the run is certified
-    seconds : that its slices have taken until the present one, which began at `began`
+    proof : of the bound of the subset; None: the run is not certified
+    seconds : of all slices before the present one
+    began : seconds of the run at the start of the present slice
     """
 
     number: int
     context: EvaluationContext
-    given: float
-    loss: float
-    gap: float
+    restricted_cost: float
+    lost_share: float
+    run_gap: float
     tree: Tree
     proof: SubsetProof | None = None
     seconds: float = 0.0
@@ -282,26 +283,26 @@ class Subset:
         instance: Instance,
         labels: NDArray[np.intp] | None,
         bounding: BoundingMethod[Any],
-        loss: float,
+        lost_share: float,
         whole: EvaluationContext,
         proof: SubsetProof | None = None,
     ) -> Subset:
         """Return a subset before the first slice.
 
         instance : of the subset
-        labels : (n,) of its points, of a clustering into k clusters or fewer; None if none is known
+        labels : (n,) of its points, a clustering into at most k clusters; None: none is known
         whole : context of the root
-        proof : to begin with, if its bound is to be certified
+        proof : empty proof to record the bound in; None: the run is not certified
         """
         if proof is not None:
             from sdpbb.bounds.certified import CertifiedBounding
 
             bounding = CertifiedBounding(bounding, stated_instance(instance))
-        given, node = math.inf, Node()
+        cost, node = math.inf, Node()
         if labels is not None:
             numbered = np.unique(labels, return_inverse=True)[1]
-            # What keeps the constraints but has fewer clusters costs no less than the optimum.
-            given = Partition(numbered).cost(instance)
+            # Fewer than k clusters cost at least the optimum, too.
+            cost = Partition(numbered).cost(instance)
             has_all = int(numbered.max()) + 1 == instance.k
             node = Node(known_labels=numbered if has_all else None)
         context = replace(
@@ -310,49 +311,50 @@ class Subset:
             bounding=bounding,
             heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE, LITTLE), knows_good=True),
             fixing=False,
-            is_without_bound=False,
+            may_bound=True,
             heuristic_iterations=HEURISTIC_ITERATIONS,
         )
         tree = Tree(node, whole.tolerances)
-        subset = cls(number, context, given, loss, whole.tolerances.gap, tree, proof)
-        tree.upper, tree.tolerances = given, subset.tolerances(given)
+        subset = cls(number, context, cost, lost_share, whole.tolerances.gap, tree, proof)
+        tree.upper, tree.tolerances = cost, subset.tolerances(cost)
         return subset
 
     @property
     def lower(self) -> float:
-        """Bound proven for the subset; inf if no clustering keeps its constraints."""
+        """Proven bound of the subset; inf if no clustering satisfies its constraints."""
         return self.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
 
     def tolerances(self, upper: float) -> Tolerances:
-        """Return how near it is bounded if the best clustering known of it costs so much.
+        """Return the tolerances if the best known clustering of the subset costs `upper`.
 
-        That is a part of what the subset loses anyway: `loss`, and what its own clustering saves.
+        The gap is a share of what the subset loses anyway: `lost_share`, and the savings of its own
+        clustering.
         """
-        saved = 1.0 - upper / self.given if 0.0 < self.given < math.inf else 0.0
-        gap = max(ACCURACY * (self.loss + saved), LEAST_GAP * self.gap)
+        saved = 1.0 - upper / self.restricted_cost if 0.0 < self.restricted_cost < math.inf else 0.0
+        gap = max(ACCURACY * (self.lost_share + saved), LEAST_GAP * self.run_gap)
         return Tolerances(min(gap, LARGEST_GAP))
 
 
 def bound_subset(subset: Subset, budget: Budget) -> Subset:
     """Bound a subset for a slice of time.
 
-    It begins with a clustering of its own: how much that saves says how near to bound it, and each
-    better one says so anew.
+    The tolerance depends on the savings of the subset's own clustering. Heuristics run first, and
+    each better clustering updates the tolerance.
     """
     budget, tree, proof = budget.begin(), subset.tree, subset.proof
     tree.statistics = Statistics()
-    if proof is not None:  # others may hold the one that is given
+    if proof is not None:  # copy it: the caller may keep the subset of the last slice
         (known,) = proof.proof.nodes
         proof = replace(proof, proof=Proof([replace(known, steps=list(known.steps))]))
     while (node := tree.select()) is not None:
         context = replace(subset.context, tolerances=tree.tolerances)
-        left = replace(budget.left(), bounds=node.n_heuristics > 0)
+        left = replace(budget.left(), may_bound=node.n_heuristics > 0)
         result = evaluate(node, tree.upper, context, left)
         if proof is not None:
             proof.proof.nodes[0].record(result)
         tree.tolerances = subset.tolerances(min(tree.upper, result.cost))
         if tree.apply(0, result) is not None:
-            tree.abandon(0, NodeEnd.UNPROVEN)  # a larger subset tells more than its two children
-        if budget.is_over():
+            tree.abandon(0, NodeEnd.UNPROVEN)  # a larger subset proves more than two children
+        if budget.has_used_slice:
             break
     return replace(subset, proof=proof)

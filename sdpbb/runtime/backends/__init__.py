@@ -1,4 +1,4 @@
-"""Third-party optimisers behind programmes of this package's own. Light: none is imported here."""
+"""Third-party optimisers, and the programmes that they solve. This file imports none of them."""
 
 from typing import Literal
 

@@ -1,7 +1,7 @@
-"""Conic solvers that CVXPY finds on this machine, and a solve by one of them.
+"""Conic solvers that CVXPY finds on this machine.
 
-Nothing that a solver returns is proven: values and solutions are to compare with and to steer by.
-Dual values prove something once the dual function is evaluated at them.
+Their values and solutions prove nothing: they are for comparison and guidance. Dual values prove a
+bound once the dual function is evaluated at them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "tol_gap_rel": 1e-7,
         "tol_feas": 1e-7,
         "max_threads": 1,
-        # A solution that it could not improve further counts: dual values are evaluated anyway.
+        # Accept a solution that stalls: the dual function is evaluated anyway.
         "accept_unknown": True,
     },
     "SCS": {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iters": 20_000},
@@ -63,7 +63,7 @@ def require(solver: str, *others: str) -> None:
 def solve(problem: cvxpy.Problem, solver: str, **options: Any) -> None:
     """Solve a problem by a solver of the given name, in one thread of BLAS.
 
-    options : of the solver, beside or instead of `OPTIONS`
+    options : of the solver; they override `OPTIONS`
 
     Raises
     ------
@@ -76,14 +76,14 @@ def solve(problem: cvxpy.Problem, solver: str, **options: Any) -> None:
         kind = type(solver).__name__
         raise ParameterError(f"solver: of type {kind}; expected a name such as 'scs'")
     name = solver.upper()
-    # A solver comes with a BLAS of its own, which limits that were set before do not know of.
+    # A solver may load another BLAS, which earlier limits do not cover.
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of inaccurate solutions: the status says so
+        warnings.simplefilter("ignore")  # about inaccurate solutions; the status reports them
         try:
             problem.solve(solver=name, **(OPTIONS.get(name, {}) | options))
         except MemoryError:
             raise
-        except Exception as error:  # whatever comes out of the solvers' own code
+        except Exception as error:  # solvers raise any exception
             require(solver)
             detail = " ".join(str(error).split())
             raise BackendFailure(f"{solver}: {type(error).__name__}: {detail}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,12 +12,19 @@ from scipy.sparse import csc_array
 
 from sdpbb.errors import BackendFailure
 from sdpbb.runtime.archive import stored
-from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, unit
+from sdpbb.runtime.backends.programme import (
+    BinaryProgramme,
+    MilpSolution,
+    MilpStatus,
+    seconds_for,
+    unit,
+)
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 STATUS = {
     highspy.HighsModelStatus.kOptimal: MilpStatus.OPTIMAL,
     highspy.HighsModelStatus.kInfeasible: MilpStatus.INFEASIBLE,
-    # Variables are from 0 to 1, so that only one of the two remains.
+    # Variables are from 0 to 1, so the programme is not unbounded.
     highspy.HighsModelStatus.kUnboundedOrInfeasible: MilpStatus.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: MilpStatus.TIME_LIMIT,
     highspy.HighsModelStatus.kInterrupt: MilpStatus.TIME_LIMIT,
@@ -28,7 +34,7 @@ _INTERRUPTIBLE = (
     highspy.cb.HighsCallbackType.kCallbackMipInterrupt,
 )
 
-# Share of the cost by which an optimal solution may differ from its bound: the tolerance of HiGHS.
+# Maximum relative difference of an optimal solution and its bound: the tolerance of HiGHS.
 LARGEST_GAP = 1e-6
 
 Simplex = Literal["dual", "primal"]
@@ -40,24 +46,22 @@ _STATUSES = {int(status): status for status in highspy.HighsBasisStatus.__member
 
 def solved_by_highs(
     programme: BinaryProgramme,
-    stop: Callable[[], bool] | None = None,
-    time_limit: float | None = None,
+    time_left: TimeLeft = no_limit,
     warm_start: NDArray[np.float64] | None = None,
 ) -> MilpSolution:
     """Minimise a binary programme, as `milp.solve_binary_programme` does.
 
-    Values are as HiGHS has them, near 0 and 1.
+    Values are not rounded, but near 0 and 1.
     """
     scale = unit(programme.objective)
-    limit = highspy.kHighsInf if time_limit is None else time_limit
     lp = _converted(programme, scale)
     lp.integrality_ = [highspy.HighsVarType.kInteger] * programme.n_variables
-    highs = holding(lp, mip_rel_gap=0.0, mip_abs_gap=0.0, time_limit=limit)
+    highs = holding(lp, mip_rel_gap=0.0, mip_abs_gap=0.0, time_limit=seconds_for(time_left))
     if warm_start is not None:
         columns = np.arange(programme.n_variables, dtype=np.int32)
         values = np.asarray(warm_start, dtype=np.float64)
         expect_ok(highs.setSolution(len(columns), columns, values), "warm start")
-    status, info = _status_after(highs, stop), highs.getInfo()
+    status, info = _status_after(highs, time_left), highs.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         if status is MilpStatus.OPTIMAL:
             raise BackendFailure("HiGHS: optimal without a feasible solution")
@@ -66,8 +70,8 @@ def solved_by_highs(
     bound = scale * info.mip_dual_bound
     is_closed = programme.objective @ np.round(x) - bound <= LARGEST_GAP * max(scale, abs(bound))
     if status is MilpStatus.OPTIMAL and warm_start is not None and not is_closed:
-        # HiGHS 1.16 returns some warm starts as optimal whose cost is above its own bound.
-        return solved_by_highs(programme, stop, time_limit)
+        # HiGHS 1.16 calls some warm starts optimal although they cost more than its own bound.
+        return solved_by_highs(programme, time_left)
     return MilpSolution(status, x)
 
 
@@ -85,18 +89,15 @@ class LinearModel:
 
     def __init__(self, programme: BinaryProgramme) -> None:
         self._columns = np.arange(programme.n_variables, dtype=np.int32)
-        # Presolve looks at no clock, and gains nothing: of 1.8 million columns it took seconds.
+        # Presolve ignores the time limit and gains nothing; 1.8 million columns took it seconds.
         self._highs = holding(_converted(programme), solver="simplex", presolve="off")
 
     def minimise(
-        self,
-        objective: NDArray[np.float64],
-        time_limit: float | None = None,
-        stop: Callable[[], bool] | None = None,
+        self, objective: NDArray[np.float64], time_left: TimeLeft = no_limit
     ) -> MilpSolution:
-        """Minimise c'x for c = objective (p,), finite; time_limit in seconds, > 0.
+        """Minimise c'x for c = objective (p,), finite.
 
-        It is given up, as when the time is over, once `stop`, which is asked on the way, is true.
+        time_left : checked on the way; the solve ends, out of time, once no time is left
 
         Returns
         -------
@@ -111,9 +112,9 @@ class LinearModel:
         status = highs.changeColsCost(len(self._columns), self._columns, objective)
         expect_ok(status, "changing the costs")
         # HiGHS counts the time of all runs of one object together.
-        limit = highspy.kHighsInf if time_limit is None else highs.getRunTime() + time_limit
+        limit = highs.getRunTime() + seconds_for(time_left)
         expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
-        found = _status_after(highs, stop)
+        found = _status_after(highs, time_left)
         if found is not MilpStatus.OPTIMAL:
             return MilpSolution(found)
         # Values may leave the cube by the feasibility tolerance.
@@ -127,14 +128,14 @@ class _SilentHighs(highspy.Highs):
         highspy.Highs.__init__(self)
 
     def enableCallbacks(self) -> None:  # noqa: N802
-        # Called by the constructor of highspy 1.16, which prints the name and version there unless
-        # output is off before. Standard output may be a result, or a worker's channel.
+        # The constructor of highspy 1.16 calls this method, and would print name and version unless
+        # output is off before. Standard output may be a result, or the channel of a worker.
         self.silent()
         highspy.Highs.enableCallbacks(self)
 
 
 def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
-    """Return HiGHS with a programme loaded: one thread, no output, and these options."""
+    """Return HiGHS with a loaded programme, one thread, no output, and these options."""
     highs = _SilentHighs()
     always: dict[str, bool | int | float | str] = {
         "output_flag": False,
@@ -147,34 +148,33 @@ def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
     return highs
 
 
-def run(highs: highspy.Highs, stop: Callable[[], bool] | None = None) -> None:
-    """Solve what HiGHS holds; BackendFailure if that ends with an error.
+def run(highs: highspy.Highs, time_left: TimeLeft = no_limit) -> None:
+    """Solve the loaded programme; BackendFailure if that ends with an error.
 
-    stop : asked between steps of the simplex method and nodes of a tree, not by presolve; once it
-        is true the solve ends, as one interrupted
+    time_left : checked between steps of the simplex method and between nodes of a tree, not by
+        presolve; the solve is interrupted once no time is left
     """
-    if stop is not None:
-        asked = stop
 
-        def look(kind: Any, message: str, data: Any, answer: Any, user: Any) -> None:
-            # Without an answer HiGHS goes on; of logging calls there is none.
-            if answer is not None and asked():
-                answer.user_interrupt = True
+    def look(kind: Any, message: str, data: Any, answer: Any, user: Any) -> None:
+        # Logging calls have no answer. HiGHS continues unless the answer interrupts it.
+        if answer is not None and time_left() <= 0.0:
+            answer.user_interrupt = True
 
+    if time_left is not no_limit:
         highs.setCallback(look, None)
         for kind in _INTERRUPTIBLE:
             highs.startCallback(kind)
     outcome = highs.run()
     if outcome == highspy.HighsStatus.kError:
-        # A process has one pool of HiGHS threads. Where other code has made a larger one, HiGHS
-        # refuses a limit of one thread; 0 accepts the pool, which "parallel" leaves idle.
+        # A process has one pool of HiGHS threads. If other code has made a larger pool, HiGHS
+        # refuses a limit of one thread; 0 accepts the pool, which "parallel" = "off" does not use.
         expect_ok(highs.setOptionValue("threads", 0), "option threads")
         outcome = highs.run()
     if outcome == highspy.HighsStatus.kError:
-        # The presolve of HiGHS 1.15 ends some small set partitioning programmes with an error.
+        # The presolve of HiGHS 1.15 fails for some small set partitioning programmes.
         expect_ok(highs.setOptionValue("presolve", "off"), "option presolve")
         outcome = highs.run()
-    if stop is not None:
+    if time_left is not no_limit:
         for kind in _INTERRUPTIBLE:
             highs.stopCallback(kind)
         highs.setCallback(None, None)
@@ -182,9 +182,9 @@ def run(highs: highspy.Highs, stop: Callable[[], bool] | None = None) -> None:
         raise BackendFailure("HiGHS: the solve ended with an error")
 
 
-def _status_after(highs: highspy.Highs, stop: Callable[[], bool] | None) -> MilpStatus:
-    """Solve what HiGHS holds; BackendFailure if it ends without a verdict for another reason."""
-    run(highs, stop)
+def _status_after(highs: highspy.Highs, time_left: TimeLeft) -> MilpStatus:
+    """Solve the loaded programme; BackendFailure if it ends without a verdict."""
+    run(highs, time_left)
     verdict = highs.getModelStatus()
     if verdict not in STATUS:
         raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
@@ -224,7 +224,7 @@ class Basis:
     rows: NDArray[np.int8]
 
     def added(self, count: int) -> Basis:
-        """Return the basis with further columns, at their lower bounds."""
+        """Return the basis with new columns at their lower bounds."""
         return Basis(np.concatenate([self.columns, np.full(count, _LOWER, np.int8)]), self.rows)
 
     def kept(self, keep: NDArray[np.bool_]) -> Basis:
@@ -263,9 +263,9 @@ def optimal_vertex(
         minimise    c'x
         subject to  lower <= A x <= upper,  0 <= x <= x_upper
 
-    It depends on the programme and the basis, to the last bit. Where HiGHS finds none from the
-    basis, it begins once more without, and then by the other simplex method. Its last vertex is
-    returned, too, if that is optimal but for rounding.
+    The vertex depends only on the programme and the basis, to the last bit. If HiGHS fails from the
+    basis, it starts again without a basis, and then with the other simplex method. Its last vertex
+    counts if it is optimal apart from rounding.
 
     Parameters
     ----------
@@ -298,19 +298,18 @@ def optimal_vertex(
     expect_ok(status, "adding columns")
     verdict = _run_from(highs, basis)
     if verdict != highspy.HighsModelStatus.kOptimal and basis is not None:
-        # Simplex now and then gives up on a basis that is far from feasible, after the costs
-        # or bounds of many columns have changed, or calls what has a solution infeasible.
+        # From a basis that is far from feasible, after many costs or bounds have changed, simplex
+        # sometimes fails, or calls a feasible programme infeasible.
         verdict = _run_from(highs, None)
     if verdict == highspy.HighsModelStatus.kUnknown:
-        # Nor does what it ends with then have to be feasible: the other simplex method may say.
+        # Its last vertex may be infeasible: try the other simplex method.
         highs.setOptionValue("simplex_strategy", _STRATEGY[_OTHER[simplex]])
         verdict = _run_from(highs, None)
     if verdict == highspy.HighsModelStatus.kInfeasible:
         return None
     solution, left = highs.getSolution(), highs.getBasis()
-    # Simplex has ended, and after unscaling a row or a dual value is beyond its tolerance, as
-    # coefficients are too far apart. Nothing is proven by a vertex alone: bounds hold at any
-    # dual values.
+    # After unscaling, a row or a dual value violates its tolerance, because coefficients differ too
+    # much. That is harmless: bounds are valid at any dual values.
     is_imprecise = verdict == highspy.HighsModelStatus.kUnknown and solution.dual_valid
     if verdict != highspy.HighsModelStatus.kOptimal and not is_imprecise:
         raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
+from sdpbb.errors import BackendFailure, BackendUnavailable
 from sdpbb.runtime.backends import IntegerSolver
-from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, unit
+from sdpbb.runtime.backends.programme import (
+    BinaryProgramme,
+    MilpSolution,
+    MilpStatus,
+    seconds_for,
+    unit,
+)
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 from sdpbb.runtime.version import install_command
 
 _log = logging.getLogger(__name__)
 NAMED: ContextVar[IntegerSolver] = ContextVar("solver of integer programmes", default="auto")
-"""Solver that the block at work names."""
+"""Solver of the innermost `using_integer_solver` block."""
 
 
 @contextmanager
 def using_integer_solver(solver: IntegerSolver) -> Iterator[None]:
-    """Context manager: programmes within the block are solved by this solver unless told otherwise.
+    """Context manager: this solver solves the integer programmes within the block.
 
-    With "auto" it is as outside of the block.
+    solver : "auto" keeps the solver of the outer block. Outside of all blocks, it is Gurobi if it
+        is installed and its licence covers the programme, and HiGHS otherwise
     """
     before = NAMED.set(NAMED.get() if solver == "auto" else solver)
     try:
@@ -48,35 +56,27 @@ def require_integer_solver(solver: IntegerSolver) -> None:
 
 def solve_binary_programme(
     programme: BinaryProgramme,
-    solver: IntegerSolver = "auto",
-    stop: Callable[[], bool] | None = None,
-    time_limit: float | None = None,
+    time_left: TimeLeft = no_limit,
     warm_start: NDArray[np.float64] | None = None,
 ) -> MilpSolution:
     """Minimise a binary programme: one thread, no output, no optimality gap.
 
+    The solver is the one that `using_integer_solver` names.
+
     Parameters
     ----------
-    solver : "highs", "gurobi", or "auto": what `using_integer_solver` names, and else Gurobi where
-        it is installed and its licence covers the programme, and HiGHS elsewhere
-    stop : is asked on the way; the solve is given up, as one out of time, once it is true
-    time_limit : seconds, > 0, or None
+    time_left : checked on the way; the solve ends, out of time, once no time is left
     warm_start : (p,) values to start from, or None
 
     Raises
     ------
-    ParameterError
-        If no solver has this name.
     BackendUnavailable
         If the solver is not installed or not licensed.
     BackendFailure
         If the solver ends without a verdict for another reason than time, or its values violate a
         row once they are rounded to 0 and 1.
     """
-    solver = NAMED.get() if solver == "auto" else solver
-    if solver not in get_args(IntegerSolver):
-        raise ParameterError(f"solver = {solver!r}: expected 'auto', 'highs' or 'gurobi'")
-    solution = _solved(programme, solver, stop, time_limit, warm_start)
+    solution = _solved(programme, time_left, warm_start)
     if solution.x is None:
         return solution
     x = np.round(solution.x)
@@ -85,20 +85,22 @@ def solve_binary_programme(
     return MilpSolution(solution.status, x)
 
 
-def _solved(programme: BinaryProgramme, solver: IntegerSolver, *limits: Any) -> MilpSolution:
-    """Return the solution of a solver as it is."""
+def _solved(
+    programme: BinaryProgramme, time_left: TimeLeft, warm_start: NDArray[np.float64] | None
+) -> MilpSolution:
+    """Return the unchecked solution of the solver."""
+    solver = NAMED.get()
     if solver != "highs":
         try:
-            return _solved_by_gurobi(programme, *limits)
+            return _solved_by_gurobi(programme, time_left, warm_start)
         except BackendUnavailable as error:
             if solver == "gurobi":
                 raise
             if not error.extra:  # it is installed
                 _log.info("HiGHS instead: %s", error)
-    # Imported where it is asked for: it is not needed to read this module.
-    from sdpbb.runtime.backends.highs import solved_by_highs
+    from sdpbb.runtime.backends.highs import solved_by_highs  # slow to import
 
-    return solved_by_highs(programme, *limits)
+    return solved_by_highs(programme, time_left, warm_start)
 
 
 def _gurobi() -> Any:
@@ -113,10 +115,7 @@ def _gurobi() -> Any:
 
 
 def _solved_by_gurobi(
-    programme: BinaryProgramme,
-    stop: Callable[[], bool] | None,
-    time_limit: float | None,
-    warm_start: NDArray[np.float64] | None,
+    programme: BinaryProgramme, time_left: TimeLeft, warm_start: NDArray[np.float64] | None
 ) -> MilpSolution:
     gurobipy = _gurobi()
     codes = gurobipy.GRB
@@ -126,7 +125,7 @@ def _solved_by_gurobi(
         raise BackendUnavailable(f"Gurobi: {error}") from None
     model.Params.Threads = 1
     model.Params.MIPGap = model.Params.MIPGapAbs = 0.0
-    model.Params.TimeLimit = codes.INFINITY if time_limit is None else time_limit
+    model.Params.TimeLimit = min(codes.INFINITY, seconds_for(time_left))
     # One variable x in {0,1}^p, and each side of the rows that is present.
     x = model.addMVar(programme.n_variables, vtype=codes.BINARY)
     for side, sense in ((programme.lower, ">"), (programme.upper, "<")):
@@ -138,11 +137,11 @@ def _solved_by_gurobi(
         x.Start = warm_start
 
     def look(model: Any, where: int) -> None:
-        if stop is not None and stop():
+        if time_left() <= 0.0:
             model.terminate()
 
     try:
-        model.optimize(None if stop is None else look)
+        model.optimize(None if time_left is no_limit else look)
     except gurobipy.GurobiError as error:
         # The licence that comes with gurobipy stops at 2,000 variables, and says so only now.
         if error.errno in (codes.Error.NO_LICENSE, codes.Error.SIZE_LIMIT_EXCEEDED):

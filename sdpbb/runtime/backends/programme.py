@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-# A row of a solution rounded to 0 and 1 may miss its sides by the rounding of the coefficients.
+from sdpbb.runtime.time_left import TimeLeft
+
+# A rounded solution may violate a row by the rounding errors of its coefficients.
 ROW_TOLERANCE = 1e-9
+# Least time limit of a solver, in seconds: limits must be above 0.
+LEAST_SECONDS = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +30,7 @@ class BinaryProgramme:
     objective : (p,) c, finite; p > 0
     matrix : (q, p) A, sparse rows, finite
     lower, upper : (q,) sides of the rows; -inf and inf for a side that is absent
-    row_tolerance : by how much a solution may miss the sides of a row of coefficients 1, and that
-        times the sum of its coefficients
+    row_tolerance : allowed violation of a row, times 1 plus the sum of its absolute coefficients
     """
 
     objective: NDArray[np.float64]
@@ -74,7 +77,12 @@ class MilpSolution:
 def unit(objective: NDArray[np.float64]) -> float:
     """Return the unit of an objective: a power of two near a thousandth of its largest coefficient.
 
-    The tolerances of solvers are absolute, so they are handed objectives in these units.
+    The tolerances of solvers are absolute, so solvers get objectives in these units.
     """
     largest = float(np.abs(objective).max(initial=0.0))
     return 2.0 ** (math.frexp(largest)[1] - 10) if largest > 0.0 else 1.0
+
+
+def seconds_for(time_left: TimeLeft) -> float:
+    """Return the time limit of a solver, in seconds: LEAST_SECONDS or more; inf: no limit."""
+    return max(LEAST_SECONDS, time_left())

@@ -1,1 +1,1 @@
-"""Scheduler of tasks, and executors that do them: here, in processes, or somebody else's."""
+"""Scheduler of tasks; executors: this process, other processes, or an executor of the user."""

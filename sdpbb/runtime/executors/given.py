@@ -1,4 +1,4 @@
-"""Tasks in somebody else's executor: of a Dask cluster, of MPI, or any other."""
+"""Tasks in an executor of the user: of a Dask cluster, of MPI, or any other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sdpbb.runtime.executors.scheduler import TaskExecutor, WorkerDied
 from sdpbb.runtime.executors.worker import Outcome, no_warm_up, outcome, pack, value_of
 from sdpbb.runtime.version import install_command
 
-# Seconds for which a number of workers is taken to be current.
+# Seconds for which a counted number of workers is used.
 COUNT_SECONDS = 2.0
 # Seconds that a scheduler may take to answer.
 CONNECT_SECONDS = 10.0
@@ -31,15 +31,15 @@ class GivenExecutor(TaskExecutor):
     """Workers of a `concurrent.futures.Executor`, each with one BLAS thread while it runs a task.
 
     They need the same version of this package as this process, and versions of Python and NumPy
-    that can read each other's pickles. The executor is used, and not shut down. A cluster without
-    workers is waited for: it may start some for the tasks.
+    that can read each other's pickles. The executor is not shut down. Tasks wait while a cluster
+    has no workers: it may start some for them.
 
-    A task that has begun runs to its end on its worker, also after `kill`. When a worker dies, the
-    executor may itself give its tasks to others first, as Dask's scheduler does.
+    A task that has begun runs to its end on its worker, also after `kill`. If a worker dies, the
+    executor may repeat its tasks itself first, as Dask's scheduler does.
 
     Attributes
     ----------
-    executor : that of somebody else
+    executor : of the user
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class GivenExecutor(TaskExecutor):
         """
         Parameters
         ----------
-        executor : takes tasks from now on
+        executor : gets the tasks
         warm_up : function of a module, called once in each worker process before its first task
         name : of the executor in messages
         """
@@ -64,7 +64,7 @@ class GivenExecutor(TaskExecutor):
 
     @property
     def n_workers(self) -> int:
-        """Workers of the executor, counted a few seconds ago; 0 while there is no connection."""
+        """Number of workers, counted a few seconds ago; 0 without a connection."""
         if time.monotonic() - self._counted >= COUNT_SECONDS:
             self._n_workers = count_workers(self.executor)
             self._counted = time.monotonic()
@@ -74,8 +74,8 @@ class GivenExecutor(TaskExecutor):
         self._require_connection()
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
-        """Run the function on a worker of the executor's choice, without a deadline."""
-        while _status(self.executor) == "connecting":  # again, which Dask gives up by itself
+        """Run the function on any worker of the executor, without a deadline."""
+        while _status(self.executor) == "connecting":  # to Dask, until that succeeds or fails
             time.sleep(0.05)
         self._require_connection()
         arguments = (uuid.uuid4().hex, version("sdpbb"), self._warm_up, pack(function))
@@ -91,12 +91,12 @@ class GivenExecutor(TaskExecutor):
         try:
             return value_of(future.result())
         except CancelledError:
-            self._require_connection()  # Dask cancels what it cannot do any more
+            self._require_connection()  # Dask cancels tasks that it cannot run any more
             raise WorkerDied(f"was cancelled by {self._name}") from None
         except BrokenExecutor as error:
             raise BackendFailure(f"{self._name} is broken ({_line(error)})") from error
         except Exception as error:
-            if type(error).__name__ == "KilledWorker":  # of Dask, which may not be installed
+            if type(error).__name__ == "KilledWorker":  # of Dask, perhaps not installed
                 raise WorkerDied("died on the Dask cluster") from error
             # A scheduler between this process and the workers may lack packages, too.
             missing = error.__cause__ if isinstance(error.__cause__, ImportError) else error
@@ -107,7 +107,7 @@ class GivenExecutor(TaskExecutor):
             raise
 
     def abandon(self, future: Future[Any]) -> None:
-        if _status(self.executor) != "closed":  # otherwise Dask has cancelled it, and complains
+        if _status(self.executor) != "closed":  # then Dask has cancelled it already
             future.cancel()
 
     def _require_connection(self) -> None:
@@ -121,7 +121,7 @@ def count_workers(executor: Executor) -> int:
     Raises
     ------
     BackendFailure
-        If it does not say.
+        If it has no such number.
     """
     if status := _status(executor):
         try:
@@ -139,7 +139,10 @@ def count_workers(executor: Executor) -> int:
 
 
 def _status(executor: Executor) -> str:
-    """Return the status of the connection to a Dask scheduler; "" of other executors."""
+    """Return Dask's status of the connection to its scheduler; "" of other executors.
+
+    It is "running", "connecting" or "closed", among others.
+    """
     return str(getattr(getattr(executor, "_client", None), "status", ""))
 
 
@@ -151,11 +154,11 @@ def _line(error: BaseException) -> str:
 def workers_beyond(
     executor: Executor | None, dask: str | None, mpi: bool, warm_up: Callable[[], None]
 ) -> Iterator[GivenExecutor | None]:
-    """Context manager: the workers beyond this machine that do tasks; None if there are none.
+    """Context manager: workers other than processes of this machine; None: there are none.
 
-    They are connected to at once, so that a wrong address is reported before the work begins.
+    It connects at once, so that a wrong address is reported before the work begins.
 
-    executor : of the caller; None: that of a Dask cluster at an address, or that of `mpiexec`
+    executor : of the caller; None: a Dask cluster at the address, or the processes of `mpiexec`
     warm_up : function that is called once in each worker process
     """
     name = "the executor"
@@ -212,15 +215,15 @@ def dask_executor(address: str) -> Iterator[Executor]:
 def mpi_executor() -> Iterator[Executor]:
     """Context manager: the executor of the processes that `mpiexec` has started.
 
-    The command is `mpiexec -n N python -m mpi4py.futures -m sdpbb ...`: of N processes, the first
-    runs the command, and the others are its workers.
+    The command is `mpiexec -n N python -m mpi4py.futures -m sdpbb ...`. The first of the N
+    processes runs the command, the others are its workers.
 
     Raises
     ------
     BackendUnavailable
         If mpi4py is not installed.
     BackendFailure
-        If there is no process beside this one.
+        If there is no other process.
     """
     try:
         from mpi4py.futures import MPIPoolExecutor
@@ -238,19 +241,19 @@ def mpi_executor() -> Iterator[Executor]:
         yield executor
 
 
-# The rest runs in the workers.
+# The following functions run in the workers.
 
 
 def _run_there(unique: str, wanted: str, warm_up: bytes, task: bytes) -> Outcome:
     """Return the outcome of a task.
 
-    unique : tells equal calls apart, which a Dask cluster would make once
-    wanted : version of this package that the parent has
+    unique : different for each call; a Dask cluster would run equal calls only once
+    wanted : version of this package in the parent
     """
     from threadpoolctl import threadpool_limits
 
     _prepare(wanted, warm_up)
-    with threadpool_limits(1):  # for the time of the task: the worker may serve others
+    with threadpool_limits(1):  # only during the task: the worker may serve others
         return outcome(task)
 
 

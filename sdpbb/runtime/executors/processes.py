@@ -31,13 +31,13 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""Environment of workers: these libraries read it when they are loaded."""
+"""Environment of workers, which these libraries read when they are loaded."""
 
 STARTS = 3
-"""Processes that die while they start, after which it is given up to start one."""
+"""Attempts to start a worker process."""
 
-# Run with the parent's search path: a worker imports what its parent does. The main module of the
-# parent is not imported, so programs need no main guard.
+# A worker has the search path of its parent, and imports the same modules. It does not import the
+# main module of the parent, so programs need no main guard.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from sdpbb.runtime.executors.worker import main; main()"
@@ -47,13 +47,13 @@ _PROGRAM = (
 class LocalProcesses(TaskExecutor):
     """Fresh processes, each with one BLAS thread.
 
-    The threads of a `ThreadPoolExecutor` hand tasks to them and wait for the values. A process
-    starts when a task finds none that is idle, and stays. What happens to one has no influence on
+    The threads of a `ThreadPoolExecutor` send tasks to them and wait for the values. A process
+    starts when a task finds no idle process, and stays. The death of one process does not affect
     the others.
 
     Workers ignore SIGINT and SIGTERM, which a terminal, timeout(1) or a batch system send to all
-    processes of a command: their parent decides what follows. They end with this process, however
-    it ends, and stop and resume with it at Ctrl-Z and fg.
+    processes of a command: their parent handles them. Workers end with this process, however it
+    ends, and stop and resume with it at Ctrl-Z and fg.
     """
 
     def __init__(
@@ -64,8 +64,7 @@ class LocalProcesses(TaskExecutor):
         ----------
         n_workers : at least 1
         warm_up : called once in each process before its first task; can be pickled
-        grace : seconds after which a task is overdue, since the end of its own seconds or since an
-            interrupt
+        grace : a task is overdue this many seconds after its own time, or after an interrupt
         """
         self._n_workers = n_workers
         self._grace = grace
@@ -81,16 +80,16 @@ class LocalProcesses(TaskExecutor):
         return self._n_workers
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
-        """Run the function in an idle process; with more tasks than processes, after others."""
+        """Run the function in the next idle process."""
         try:
             return self._threads.submit(self._run, [pack(function)], seconds + self._grace)
         except RuntimeError as error:  # of a thread
             raise _no_worker(error) from None
 
     def _run(self, task: list[bytes], seconds: float) -> Any:
-        """Return the value of a task, or raise how it has ended otherwise: called by threads.
+        """Return the value of a task, or raise its error; threads call this.
 
-        task : is taken from the list, as it may be large
+        task : list of the pickled task, which is removed from it, as it may be large
         """
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is not None and not worker.is_alive:
@@ -129,7 +128,7 @@ class LocalProcesses(TaskExecutor):
                     worker.kill()
 
     def interrupt(self) -> bool:
-        """Set `worker.interrupt` for running tasks; those that have not begun never will."""
+        """Set `worker.interrupt` for running tasks; other tasks never begin."""
         with self._lock:
             self._is_shut_down = True
             for worker in self._workers:
@@ -147,13 +146,13 @@ class LocalProcesses(TaskExecutor):
 
 
 class _Worker:
-    """Worker process. One thread runs tasks in it; others may interrupt or kill it meanwhile.
+    """Worker process. One thread runs tasks in it; other threads may interrupt or kill it.
 
     Attributes
     ----------
     is_warm : whether it is prepared for tasks
     deadline : monotonic time at which its task is overdue
-    is_overdue : whether it is killed for that
+    is_overdue : whether it was killed because its task was overdue
     """
 
     def __init__(self) -> None:
@@ -170,22 +169,22 @@ class _Worker:
 
     @property
     def is_alive(self) -> bool:
-        """True if it may have another task."""
+        """True if the process can run another task."""
         return self._process.poll() is None
 
     def outcome(self, task: bytes, seconds: float) -> Outcome:
         """Return the outcome of a pickled task.
 
-        seconds : until it is overdue
+        seconds : until the task is overdue
 
         Raises
         ------
         WorkerDied, TaskOverdue
             If the process has ended.
         Exception
-            If there is no memory for the outcome.
+            If the outcome does not fit the memory.
         """
-        # What was said before is not about this task.
+        # Earlier messages are not about this task.
         heard = os.fstat(self._errors.fileno()).st_size
         try:
             send(self._process.stdin, task)  # type: ignore[arg-type]
@@ -204,7 +203,7 @@ class _Worker:
         return outcome
 
     def interrupt(self, grace: float) -> None:
-        """Ask the task under way to end within some seconds; one that has not begun never will."""
+        """Ask the running task to end within `grace` seconds; other tasks never begin."""
         if not self._is_at_work:
             self.kill()
             return
@@ -217,9 +216,9 @@ class _Worker:
         self._process.kill()
 
     def close(self) -> None:
-        """End the process, and give back its resources; can be repeated."""
+        """End the process, and release its resources; can be repeated."""
         self.kill()
-        with contextlib.suppress(OSError):  # of what could not be sent
+        with contextlib.suppress(OSError):  # of a message that could not be sent
             self._resources.close()
 
     def _exit_reason(self, heard: int) -> str:
@@ -241,8 +240,8 @@ def _no_worker(error: Exception) -> BackendFailure:
 
 def _start_process(errors: BinaryIO) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        # Without the folder of the user's files, which may be called like a library, before it is
-        # known whether it belongs to the search path.
+        # -P: do not import from the folder of the user before the search path is set; a file there
+        # may have the name of a library.
         [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path, default=str)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Scheduler of tasks, which loses none when a worker dies; executors, and this process as one."""
+"""Scheduler of tasks, which repeats them when workers die; base class of executors."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from functools import partial
 from typing import Any
 
 DEATHS = 2
-"""A task is given up when so many workers have died of it, the last one while it ran alone."""
+"""A task is lost after the deaths of this many workers, the last one while the task ran alone."""
 
 CHECK_SECONDS = 1.0
-"""Maximum seconds of a round, after which the executor is checked."""
+"""Maximum seconds between two checks of the executor."""
 
 
 class WorkerDied(Exception):
-    """The worker ended while it ran the task, which may or may not be to blame.
+    """The worker died during the task; the task may be the cause or not.
 
-    The text says how it ended, such as "was ended by SIGKILL".
+    The text says how it died, such as "was ended by SIGKILL".
     """
 
 
@@ -29,11 +29,11 @@ class TaskOverdue(Exception):
 
 
 class TaskExecutor:
-    """Interface of executors: run functions elsewhere, and replace workers that have died."""
+    """Interface of executors: run functions elsewhere, and replace dead workers."""
 
     @property
     def n_workers(self) -> int:
-        """Number of tasks that can run at the same time; may change where workers come and go."""
+        """Number of tasks that can run at the same time; may change on a cluster."""
         raise NotImplementedError
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
@@ -42,11 +42,11 @@ class TaskExecutor:
         Parameters
         ----------
         function : can be pickled, unless the executor runs tasks in this process
-        seconds : that it may take, kept by processes of this machine only
+        seconds : maximum time; only processes of this machine enforce it
 
         Returns
         -------
-        A future for `result`. The executor accepts further tasks however this one ends.
+        A future for `result`. The executor accepts more tasks however this task ends.
         """
         raise NotImplementedError
 
@@ -56,36 +56,36 @@ class TaskExecutor:
         Raises
         ------
         WorkerDied, TaskOverdue
-            As they say.
+            If the worker has died, or was killed because the task was overdue.
         BackendFailure
-            If workers cannot work at all.
+            If no worker can run tasks.
         Exception
-            Whatever the function raised, chained to the traceback in the worker.
+            The exception of the function, chained to the traceback in the worker.
         """
         return future.result()
 
     def abandon(self, future: Future[Any]) -> None:
-        """Forget a task, which need not begin if it has not."""
+        """Forget a task; if it has not begun, it need not begin."""
         future.cancel()
 
     def check(self) -> None:
-        """Do what is due while waiting: called now and then.
+        """Check workers; called regularly while waiting.
 
         Raises
         ------
         BackendFailure
-            If there is nothing left to wait for.
+            If waiting is useless.
         """
 
     def interrupt(self) -> bool:
-        """Ask running tasks for an early end; no tasks are accepted afterwards.
+        """Ask running tasks for an early end; accept no more tasks.
 
-        Return whether there is a way to ask them; if not, nobody waits for them.
+        Return whether this is possible; otherwise the tasks are abandoned.
         """
         return False
 
     def kill(self) -> None:
-        """End at once, also running tasks as far as that is possible; can be repeated."""
+        """End at once, with running tasks if possible; can be repeated."""
 
 
 class SerialExecutor(TaskExecutor):
@@ -96,7 +96,7 @@ class SerialExecutor(TaskExecutor):
         return 1
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
-        """Run the function now; its exceptions go into the future, interrupts to the caller."""
+        """Run the function now; exceptions go to the future, interrupts to the caller."""
         future: Future[Any] = Future()
         try:
             future.set_result(function())
@@ -107,16 +107,16 @@ class SerialExecutor(TaskExecutor):
 
 @dataclass(eq=False)
 class Task:
-    """Call of a function that may be made twice, and its outcome.
+    """Function call that may be repeated, and its outcome.
 
     Attributes
     ----------
-    key : different from those of other tasks under way
-    function, args : can be pickled, unless the executor is that of this process
-    seconds : that a process of this machine has for it (`TaskExecutor.submit`)
-    value : what the function returned; None without it
-    is_overdue : whether it did not end in time, and its worker was killed
-    deaths : how the workers that died of it ended, in their order
+    key : unique among running tasks
+    function, args : can be pickled, unless this process is the executor
+    seconds : maximum time in a process of this machine (`TaskExecutor.submit`)
+    value : returned by the function; None: no value
+    is_overdue : whether its worker was killed because the task was overdue
+    deaths : how its workers died, in their order
     """
 
     key: int
@@ -129,37 +129,37 @@ class Task:
 
     @property
     def is_lost(self) -> bool:
-        """True if its workers died of it, also when no other task was under way."""
+        """True if its workers died, also while no other task was running."""
         return len(self.deaths) >= DEATHS
 
     @property
     def n_attempts(self) -> int:
-        """Number of workers that have started with it, if it has ended."""
+        """Number of workers that have run it, once it has ended."""
         return len(self.deaths) + (not self.is_lost)
 
 
 TaskSource = Callable[[], Task | None]
-"""Source of tasks: a function that returns the next one, or None if there is none now."""
+"""Source of tasks: a function that returns the next task, or None if there is none now."""
 
 
 def source_of(*tasks: Task) -> TaskSource:
-    """Return the source of some tasks; of none, to wait for those under way."""
+    """Return a source of these tasks; without tasks, a source to wait for running ones."""
     return partial(next, iter(tasks), None)
 
 
 class Scheduler:
     """Scheduler of the tasks of a source, for one thread.
 
-    Its caller makes rounds, until one returns None:
+    Call `round` until it returns None:
 
         while (tasks := scheduler.round(next_task, PAUSE)) is not None:
             for task in tasks:
                 ...  # with its value
 
-    A task whose worker died is a suspect. It may have brought down the worker itself, or have been
-    the victim: of a user, of the system running out of memory under all workers together. So it is
-    done again alone, when nothing else is under way; if that kills a worker too, the task is lost.
-    Others are unaffected, except that no new ones are begun meanwhile.
+    A task whose worker died is a suspect. It may have killed the worker, or be a victim: of a user,
+    or of all workers together using up the memory. So it is repeated alone, when no other task is
+    running; if that kills a worker, too, the task is lost. Other tasks are not affected, except
+    that none begins meanwhile.
 
     A context manager: without `shutdown`, this process may end only after all tasks.
     """
@@ -173,8 +173,8 @@ class Scheduler:
         """
         Parameters
         ----------
-        executor : is taken over, and ended with the scheduler
-        on_death : called with the key of a task that becomes a suspect, and how its worker ended
+        executor : belongs to the scheduler, which ends it
+        on_death : called with the key of a task that becomes a suspect, and how its worker died
         """
         self._executor = executor
         self._on_death = on_death
@@ -196,11 +196,11 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """True if no task is under way."""
+        """True if no task is running."""
         return not (self._running or self._suspects or self._ready)
 
     def round(self, next_task: TaskSource, pause: float = math.inf) -> list[Task] | None:
-        """Begin tasks while workers are free, and wait for a moment until one ends.
+        """Begin tasks while workers are free, and wait a moment for one to end.
 
         Parameters
         ----------
@@ -209,16 +209,16 @@ class Scheduler:
 
         Returns
         -------
-        The tasks that have ended, in order of submission; there may be none. None if nothing is
-        under way, and the source has no task.
+        The tasks that have ended, in order of submission, perhaps an empty list. None if no task is
+        running, and the source has no task.
 
         Raises
         ------
         BackendFailure
-            If there are no workers any more.
+            If all workers are gone.
         Exception
-            Whatever a function raised, MemoryError included, chained to the traceback in the
-            worker. The task is forgotten, others are not.
+            The exception of a function, such as a MemoryError, chained to the traceback in the
+            worker. This task is forgotten, others are not.
         """
         while (task := self._next(next_task)) is not None:
             self._start(task)
@@ -240,7 +240,7 @@ class Scheduler:
         self._running[self._executor.submit(function, task.seconds)] = task
 
     def _has_ended(self, task: Task, future: Future[Any]) -> bool:
-        """Take what a task came to; return whether it is neither a suspect nor forgotten."""
+        """Record the outcome of a task; return whether it is neither suspect nor forgotten."""
         try:
             task.value = self._executor.result(future)
         except TaskOverdue:
@@ -258,8 +258,7 @@ class Scheduler:
     def interrupt(self) -> None:
         """Ask all tasks for an early end; can be repeated.
 
-        From here on a round returns those that end with a value; the others are forgotten, and
-        nothing is begun.
+        Later rounds return the tasks that end with a value, forget the others, and begin none.
         """
         if self._is_interrupted:
             return
@@ -269,7 +268,7 @@ class Scheduler:
             self._abandon()
 
     def shutdown(self) -> None:
-        """End all workers at once; what is under way is lost. Can be repeated."""
+        """End all workers at once; running tasks are lost. Can be repeated."""
         self._suspects.clear()
         self._ready.clear()
         self._abandon()
@@ -281,8 +280,8 @@ class Scheduler:
         self._running.clear()
 
     def _next(self, next_task: TaskSource) -> Task | None:
-        """Return the task to begin now: one of the source, or a suspect alone."""
-        # A cluster may have lost its workers for now: one task is begun, to be told if it stays so.
+        """Return the task to begin now: from the source, or a suspect alone."""
+        # A cluster without workers gets one task, so that its executor can report a failure.
         is_full = len(self._running) >= max(1, self._executor.n_workers)
         if is_full or self._is_interrupted or any(task.deaths for task in self._running.values()):
             return None

@@ -1,8 +1,8 @@
-"""Program of a worker process: it does the tasks that its parent sends, one after the other.
+"""Program of a worker process: it runs the tasks that its parent sends, one after the other.
 
-The parent sends pickled functions without arguments. The first prepares the worker, and each is
-answered by its `outcome`. None asks for an early end of the task under way. When the parent's
-stream ends, the parent has ended, and this process ends at once.
+The parent sends pickled functions without arguments. The first function prepares the worker, and
+the worker answers each with its `outcome`. The message None requests an early end of the running
+task. This process ends at once when the stream from its parent ends.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ LOST_PARENT = 1
 """Exit status of a worker whose parent has ended."""
 
 interrupt = threading.Event()
-"""Set in a worker process when its tasks are asked for an early end."""
+"""Set in a worker process when its task should end early."""
 
 Outcome = tuple[bool, bytes]
-"""Whether a task has a value, and the pickled value; otherwise the pickled pair of the pickled
-exception that it has raised, and its traceback as text."""
+"""Whether a task has a value; and the pickled value, or the pickled pair of its pickled exception
+and the traceback as text."""
 
 
 def no_warm_up() -> None:
-    """Prepare a worker that needs no preparation."""
+    """Do nothing: the preparation of a worker that needs none."""
 
 
 def pack(value: Any) -> bytes:
-    """Pickle a value; functions and classes of the main module go by value, others by name."""
+    """Pickle a value; functions and classes of the main module by value, others by name."""
     import cloudpickle  # seldom needed
 
     return bytes(cloudpickle.dumps(value))
@@ -60,13 +60,13 @@ def value_of(outcome: Outcome) -> Any:
     packed, text = pickle.loads(content)
     try:
         error: BaseException = pickle.loads(packed)
-    except Exception:  # it cannot be pickled, or be made of its arguments
+    except Exception:  # it cannot be pickled, or rebuilt from its arguments
         error = RuntimeError(text.splitlines()[-1])
     raise error from _WorkerTraceback(text)
 
 
 class _WorkerTraceback(Exception):
-    """Cause of an exception that a task has raised: the traceback in its worker."""
+    """Cause of an exception of a task: the traceback in its worker."""
 
     def __str__(self) -> str:
         return f"\n\n{self.args[0]}"
@@ -83,8 +83,8 @@ def main() -> NoReturn:
     ignore_signals()
     source, channel = _take_streams()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    # A thread of its own, so that this process receives interrupts while it works, and ends with
-    # its parent whatever it is doing.
+    # Another thread listens, so that interrupts arrive during a task, and this process always ends
+    # with its parent.
     threading.Thread(target=_listen, args=(source, tasks), daemon=True).start()
     first = tasks.get()
     with lean_imports():  # a pickled function imports its module
@@ -95,7 +95,7 @@ def main() -> NoReturn:
 
 
 def _take_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Move standard input and output out of the way of what libraries read and print."""
+    """Duplicate standard input and output, and protect them from libraries that read and print."""
     source, channel = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -105,7 +105,7 @@ def _take_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _listen(source: BinaryIO, tasks: queue.SimpleQueue[bytes]) -> NoReturn:
-    def take(message: bytes | None) -> None:  # of which nothing is held afterwards
+    def take(message: bytes | None) -> None:  # keeps no reference to the message
         if message is None:
             interrupt.set()
         else:

@@ -173,7 +173,7 @@ def test_a_relaxation_without_a_solution_closes_its_node(solver):
     assert safe_bound(run.relaxation, progress.bound.evidence).value == progress.bound.value
 
 
-@constants({"run.run.LARGEST_CONIC": 10})
+@constants({"run.solving.LARGEST_CONIC": 10})
 def test_too_many_blocks_are_refused_before_the_run():
     events, sdp = [], SdpParameters(solver="scs")
     for bounding in ("sdp", "colgen", "hybrid", "decomposition"):

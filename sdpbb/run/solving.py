@@ -1,9 +1,12 @@
-"""One run of the solver: a first clustering, a search whose bound is raised, and the result.
+"""One run of the solver, from its limits and workers to the result.
 
-A run prepares its workers and limits; contracts the instance; begins a search tree with a first
-clustering; raises its bound, by subsets where that pays (`sdpbb.run.decomposition`) and then by
-branch and bound, until it is closed or a limit is reached; and concludes. Its state (`RunState`) is
-what a checkpoint holds: a resumed run works on the one that it has read.
+1. Contract the instance, and begin a search tree with a first clustering.
+2. Raise the bound until the tree is closed or a limit is reached: by subsets if that pays off
+   (`sdpbb.run.decomposition`), then by branch and bound.
+3. Conclude.
+
+A checkpoint holds the state of the run (`RunState`). A resumed run continues with the state that it
+has read.
 """
 
 from __future__ import annotations
@@ -18,8 +21,6 @@ from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
 from heuristics.incumbents import IncumbentSearch
-from sdpbb.bounds.bound import BoundingMethod
-from sdpbb.bounds.registry import bounding_method
 from sdpbb.bounds.sdp.parameters import LARGEST_CONIC
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.problem import (
@@ -33,17 +34,18 @@ from sdpbb.problem import (
 )
 from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.contraction import join_equal_points
-from sdpbb.run.certificates.proof import Proof
+from sdpbb.run.certificates.recorded import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
 from sdpbb.run.kernels import compile_all
-from sdpbb.run.memory_plan import memory_plan
+from sdpbb.run.plan import Plan, planned
 from sdpbb.run.report import ignored_by_subsets, notice
 from sdpbb.runtime.backends.milp import using_integer_solver
-from sdpbb.runtime.executors.given import workers_beyond
+from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK
 from sdpbb.runtime.version import installed_version
+from sdpbb.search.clocks import Limits
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import (
     Compiling,
@@ -54,7 +56,6 @@ from sdpbb.search.events import (
     Started,
     WorkerCrashed,
 )
-from sdpbb.search.limits import Limits
 from sdpbb.search.loop import Evaluations, branch_and_bound
 from sdpbb.search.node import Node
 from sdpbb.search.reporting import Reporter
@@ -70,11 +71,8 @@ from sdpbb.search.result import (
 from sdpbb.search.tree import Tolerances, Tree
 from sdpbb.search.workforce import Workforce
 
-# Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
-# parts of larger ones.
-PRICING_SLICES = 1
-# Seconds to look for the constraints that are infeasible together: the remaining time of the run,
-# within these two numbers.
+# Maximum and minimum seconds of the search for a minimal conflict; between them, it may use the
+# remaining time of the run.
 EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 
 
@@ -82,14 +80,14 @@ EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 class Run:
     """Run of the solver.
 
-    state : of a new run, or from a checkpoint. It is changed; its parameters become what the memory
-        allows once the bound of the root as a whole begins
-    observer, interrupt : receives events; ends the run when it is set
-    checkpoint, certificate : the files that it writes; None: no file. The second may be a
-        `CertificateOrder`
-    start : a clustering to begin with, if there is one
-    resumed : the event that reports a resumed run; None of a new run
-    executor : evaluates nodes instead of processes of this machine; None: as the parameters say
+    state : of a new run, or read from a checkpoint. The run changes it. Once the bounding of the
+        root as a whole begins, its parameters are those of the `Plan`
+    observer : receives events
+    interrupt : ends the run when it is set
+    checkpoint, certificate : files to write; None: no file. The second may be a `CertificateOrder`
+    start : first clustering; None: find one
+    resumed : event that reports a resumed run; None: a new run
+    executor : evaluates nodes; None: processes as in the parameters
     """
 
     state: RunState
@@ -101,17 +99,17 @@ class Run:
     resumed: Resumed | None = None
     executor: Executor | None = None
 
-    def result(self) -> Result:
-        """Solve the instance; write checkpoints, and in the end the certificate.
+    def run(self) -> Result:
+        """Solve the instance; write checkpoints, and at the end the certificate.
 
-        The certificate is written after `Finished`, so that whoever keeps the result has it before.
+        The certificate is written after `Finished`: observers have the result before.
 
         Raises
         ------
         CertificateError
             With the result, if its certificate cannot be written.
         ParameterError
-            If there are more blocks than a conic solver is asked to solve.
+            If there are more blocks than a conic solver supports.
         """
         parameters, observer = self.state.parameters, self.observer
         # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
@@ -123,36 +121,26 @@ class Run:
                 clock_stopped_by_compiler(lambda: observer(Compiling())),
                 using_integer_solver(parameters.search.milp_solver),
             ):
-                self._workforce = Workforce(
-                    parameters.workers,
-                    compile_all,
-                    given,
-                    on_death=lambda reason: observer(WorkerCrashed(reason)),
-                )
-                result = self._solve()
+                result = self._solve(given)
             observer(Finished(result))
             self._write_certificate(result)
         return result
 
-    def _solve(self) -> Result:
-        """Contract, begin a search with a first clustering, raise its bound as far as it goes."""
-        state, instance, parameters = self.state, self.state.instance, self.state.parameters
-        self._limits = limits = Limits(
-            time_limit=parameters.time_limit,
-            node_limit=parameters.node_limit,
-            memory_limit=parameters.memory_limit,
-            interrupt=self.interrupt,
-            started=RUN_CLOCK() - state.seconds,
+    def _solve(self, given: GivenExecutor | None) -> Result:
+        """Contract the instance, find a first clustering, raise the bound, and conclude."""
+        state, parameters = self.state, self.state.parameters
+        limits = Limits(
+            parameters.time_limit,
+            self.interrupt.is_set,
+            RUN_CLOCK() - state.seconds,
+            parameters.node_limit,
+            parameters.memory_limit,
         )
         if parameters.certify and state.proof is None:
             state.proof = Proof()
-        self._writer = CheckpointWriter(
-            self.checkpoint, state, lambda: limits.seconds, self.observer
-        )
-        self._is_resumed = state.tree is not None
-        self._short: MemoryShort | None = None  # what the memory did not allow
-        self._joined = join_equal_points(instance)
-        contraction = contract(self._joined)
+        self._shortage: MemoryShort | None = None
+        joined = join_equal_points(state.instance)
+        contraction = contract(joined)
         n_blocks, n_pairs = 0, 0
         if isinstance(contraction, Contraction):
             n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
@@ -162,127 +150,120 @@ class Run:
                 f"sdp.solver = {solver!r}: {n_blocks} blocks, expected at most {LARGEST_CONIC}, "
                 "for which a solution takes minutes"
             )
-        n_equal = len(self._joined.must_link) - len(instance.must_link)
-        self.observer(Started(instance, n_blocks, n_pairs, n_equal, self.resumed))
+        n_equal = len(joined.must_link) - len(state.instance.must_link)
+        self.observer(Started(state.instance, n_blocks, n_pairs, n_equal, self.resumed))
         if isinstance(contraction, Infeasibility):
             state.infeasibility, state.tree = contraction, None
         elif state.tree is None and state.infeasibility is None:
-            self._begin_search(contraction)
+            self._begin_search(contraction, limits)
         if state.infeasibility is not None and state.proof is not None:
             state.proof.nodes[0].is_infeasible = True
+        writer = CheckpointWriter(self.checkpoint, state, lambda: limits.seconds, self.observer)
         reached = None
-        if state.tree is None:
-            self._writer.write()
+        if state.tree is not None:
+            assert isinstance(contraction, Contraction)
+            reached = self._raise_bound(joined, contraction, limits, writer, given)
+        else:
+            writer.write()
             if state.infeasibility is None:
                 reached = limits.urgent() or Termination.TIME_LIMIT
-        else:
-            assert isinstance(contraction, Contraction)
-            try:
-                with self._workforce:
-                    reached = self._raise_bound(contraction, state.tree)
-            except BackendFailure:
-                # A task or an executor failed. The tree is consistent, so it is saved.
-                self._writer.write()
-                raise
         return concluded(state, reached, limits.seconds, n_blocks, tuple(self._notes()))
 
-    def _begin_search(self, contraction: Contraction) -> None:
-        """Begin the search from a first clustering, or a colouring without one.
+    def _begin_search(self, contraction: Contraction, limits: Limits) -> None:
+        """Begin the search tree with a first clustering, given or by colouring.
 
-        The colouring satisfies the constraints on pairs. Set the proof if there is none, and
-        nothing if the time is over first.
+        The colouring satisfies the constraints on pairs. If there is none, set the infeasibility
+        of the state. If the time is over first, set nothing.
         """
         state, start = self.state, self.start
         if start is not None:
             labels, source = start.labels, "start"
         else:
-            found = first_clustering(contraction, self._limits.time_left)
+            found = first_clustering(contraction, limits.time_left)
             if isinstance(found, Infeasibility):
                 state.infeasibility = found
             if found is None or isinstance(found, Infeasibility):
                 return
             labels, source = contraction.lift(found), "colouring"
+        # The clustering may violate constraints on clusters.
+        is_feasible = contraction.keeps(labels[contraction.representatives])
+        cost = Partition(labels).cost(state.instance)
         root = Node(block_of=contraction.block_of, known_labels=labels)
         state.tree = Tree(root, Tolerances(state.parameters.gap))
-        # It is the first incumbent if it satisfies the constraints on clusters, too.
-        if contraction.keeps(labels[contraction.representatives]):
-            state.tree.offer(labels, Partition(labels).cost(state.instance), source)
+        if is_feasible:
+            state.tree.offer(labels, cost, source)
 
-    def _raise_bound(self, contraction: Contraction, tree: Tree) -> Termination | None:
-        """Raise the bound by subsets where that pays, then by branch and bound.
+    def _raise_bound(
+        self,
+        joined: Instance,
+        contraction: Contraction,
+        limits: Limits,
+        writer: CheckpointWriter,
+        given: GivenExecutor | None,
+    ) -> Termination | None:
+        """Raise the bound by subsets if the plan says so, then by branch and bound.
 
         Return the limit that was reached, or None.
+
+        joined : the instance, with equal points joined
+        given : executor of the user; None: processes of this machine
         """
-        state, asked, workforce = self.state, self.state.parameters, self._workforce
-        reporter = Reporter(self.observer, self._limits)
-        shared = self._limits, workforce, reporter, self._writer, state.proof
-        bounding = bounding_method(asked.bounding, asked.sdp)
-        plan = memory_plan(asked, contraction, self._is_resumed, not workforce.is_given)
-        no_bound = plan.is_without_bound
-        if self._begins_with_subsets(contraction, tree, bounding, no_bound):
-            from sdpbb.run.decomposition.run import Decomposition  # seldom needed
+        state, tree, observer = self.state, self.state.tree, self.observer
+        assert tree is not None
+        has_begun = tree.has_begun or not tree.n_open
+        plan = planned(state.parameters, contraction, has_begun, given is None)
+        workforce = Workforce(
+            state.parameters.workers,
+            compile_all,
+            given,
+            on_death=lambda reason: observer(WorkerCrashed(reason)),
+        )
+        reporter = Reporter(observer, limits)
+        watches = [reporter, writer] if state.proof is None else [state.proof, reporter, writer]
+        shared = limits, workforce, reporter, watches
+        try:
+            with workforce:
+                if plan.begins_with_subsets:
+                    from sdpbb.run.decomposition.levels import Decomposition  # seldom needed
 
-            # The scatter inside blocks, all that is asked for of the root, is worth no large
-            # matrix.
-            fits = contraction.n_blocks <= asked.decomposition.largest
-            context = self._context(bounding, no_bound, fits)
-            of_subsets = bounding_method(asked.bounding, asked.sdp, PRICING_SLICES)
-            more = contraction, state, of_subsets, plan.available
-            reached = Decomposition(tree, context, *shared, *more).bound()
-            if reached is not None or not tree.n_open:
-                return reached
-        if plan.short is not None and tree.n_open:
-            self._short = plan.short
-            self.observer(plan.short)
-            state.parameters = plan.parameters
-            workforce.allow_workers(plan.parameters.workers)
-        bounding = bounding_method(state.parameters.bounding, state.parameters.sdp)
-        # Without a bound, no step takes long.
-        workforce.begin_tree(not no_bound and contraction.n_blocks > bounding.most_blocks_here)
-        context = self._context(bounding, no_bound, not no_bound)
-        return branch_and_bound(Evaluations(tree, context, *shared))
+                    context = self._context(plan, joined, of_subsets=True)
+                    of_root = contraction, state, plan.available
+                    reached = Decomposition(tree, context, *shared, *of_root).raise_bound()
+                    if reached is not None or not tree.n_open:
+                        return reached
+                if plan.shortage is not None and tree.n_open:
+                    self._shortage = plan.shortage
+                    observer(plan.shortage)
+                    state.parameters = plan.parameters
+                    workforce.allow_workers(plan.parameters.workers)
+                workforce.begin_tree(plan.has_long_steps)
+                return branch_and_bound(Evaluations(tree, self._context(plan, joined), *shared))
+        except BackendFailure:
+            # A task or an executor failed. The tree is consistent, so it is saved.
+            writer.write()
+            raise
 
-    def _begins_with_subsets(
-        self, contraction: Contraction, tree: Tree, asked: BoundingMethod[Any], no_bound: bool
-    ) -> bool:
-        """Return whether the root's first bound is the sum of the bounds of subsets.
+    def _context(self, plan: Plan, joined: Instance, of_subsets: bool = False) -> EvaluationContext:
+        """Return the data that all evaluations of nodes share.
 
-        It is if the parameters say so, and by itself if the hybrid bound of all blocks takes long
-        or does not fit the memory.
-
-        asked : the bounding method of the parameters
-        no_bound : whether the memory holds no bound of all blocks
+        of_subsets : whether the root is bounded by subsets; certificates then need matrices over
+            all blocks only for the scatter inside blocks
         """
-        parameters = self.state.parameters
-        if tree.has_begun or not tree.n_open:
-            return False
-        if parameters.bounding != "hybrid":
-            return parameters.bounding == "decomposition"
-        is_large = parameters.decomposition.is_large(contraction.n_blocks, contraction.has_limits)
-        return no_bound or (is_large and not asked.is_quick(contraction))
-
-    def _context(
-        self, bounding: BoundingMethod[Any], is_without_bound: bool, fits: bool
-    ) -> EvaluationContext:
-        """Return what the evaluations of nodes share.
-
-        fits : whether the memory holds the matrices of a bound that a certificate can show
-        """
-        parameters, instance = self.state.parameters, self.state.instance
+        parameters, bounding = self.state.parameters, plan.bounding
         if parameters.certify:
             from sdpbb.bounds.certified import CertifiedBounding  # of certified runs
 
-            bounding = CertifiedBounding(bounding, stated_instance(instance), fits)
+            fits = plan.is_small if of_subsets else plan.may_bound
+            bounding = CertifiedBounding(bounding, stated_instance(self.state.instance), fits)
         return EvaluationContext(
-            instance=self._joined,
+            instance=joined,
             bounding=bounding,
             heuristic=IncumbentSearch(),
             tolerances=Tolerances(parameters.gap),
             seed=parameters.seed,
             milp_solver=parameters.search.milp_solver,
             fixing=parameters.search.fixing,
-            is_without_bound=is_without_bound,
-            keeps_evidence=parameters.certify,
+            may_bound=plan.may_bound,
         )
 
     def _notes(self) -> Iterator[str]:
@@ -290,19 +271,18 @@ class Run:
         state = self.state
         if state.subsets is not None and state.tree and state.tree.statistics.n_subsets:
             yield from ignored_by_subsets(state.instance)
-        if self._short is not None:
-            yield notice(self._short)
+        if self._shortage is not None:
+            yield notice(self._shortage)
 
     def _write_certificate(self, result: Result) -> None:
-        """Write the certificate of the result, if it is asked for."""
+        """Write the certificate of the result, if it is requested."""
         order, state = self.certificate, self.state
         if order is None:
             return
-        # What writes them is imported where one is asked for.
-        from sdpbb.run.certificates.writer import CertificateOrder, write_certificate
+        from sdpbb.run.certificates.writer import CertificateOrder, write_certificate  # seldom
 
         order = order if isinstance(order, CertificateOrder) else CertificateOrder(order)
-        if not order.applies_to(result):
+        if order.only not in (None, result.status):
             return
         proofs = None if state.subsets is None else state.subsets.best_proofs()
         assert state.proof is not None  # of a certified run
@@ -317,7 +297,7 @@ def concluded(
     n_blocks: int,
     notes: tuple[str, ...] = (),
 ) -> Result:
-    """Return the result of a run that ended at a limit, or (None) with nothing left to do.
+    """Return the result of a run that ended at a limit, or (None) because all is proven.
 
     seconds : of the run
     notes : on deviations from the request
@@ -325,8 +305,8 @@ def concluded(
     Raises
     ------
     BackendFailure
-        If an integer programming solver was wrong, or fails: a clustering contradicts the proof
-        that there is none.
+        If an integer programming solver fails, or was wrong: a clustering contradicts the proof of
+        infeasibility.
     """
     tree, proof = state.tree, state.infeasibility
     counted = Statistics() if tree is None else tree.statistics
@@ -351,9 +331,9 @@ def concluded(
 
 
 def _infeasible(proof: Infeasibility, instance: Instance, seconds_left: float) -> dict[str, Any]:
-    """Return what is proven if there is no clustering.
+    """Return the fields of an infeasible result.
 
-    Constraints that are infeasible together are part of it, if they are found in a few seconds.
+    They include a minimal conflict if one is found within seconds.
     """
     from sdpbb.run.explanation import diagnose  # seldom needed
 
@@ -370,7 +350,7 @@ def _infeasible(proof: Infeasibility, instance: Instance, seconds_left: float) -
 
 
 def _found(tree: Tree, limit: Termination | None, state: RunState) -> dict[str, Any]:
-    """Return what is proven of the incumbent of a search."""
+    """Return the fields of a result with a clustering, the incumbent of the search."""
     assert tree.is_closed or limit is not None
     assert tree.labels is not None
     instance, partition = state.instance, Partition(tree.labels)

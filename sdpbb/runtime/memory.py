@@ -1,4 +1,4 @@
-"""Memory that this process occupies, free memory of the machine, and a limit to it."""
+"""Memory of this process and its descendants, free memory of the machine, and a limit to it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-# Where Linux keeps the memory of the machine, in KiB.
+# File of Linux with the memory of the machine, in KiB.
 MACHINE = Path("/proc/meminfo")
-# Where Linux keeps the memory of a control group.
+# Folder of Linux with the memory of a control group.
 CONTROL_GROUP = Path("/sys/fs/cgroup")
-# Share of the free memory that reading may take: the system needs the rest for itself.
+# Share of the free memory that reading may take; the system needs the rest.
 USABLE = 0.9
 
 
 def resident_mebibytes() -> float:
     """Return the resident memory of this process and of all its descendants, in MiB.
 
-    The sum of resident set sizes, so pages shared by several processes count several times: the
-    libraries that all have mapped, some tens of MiB each. Finding out the exact share takes the
-    system milliseconds per process, and is not allowed everywhere.
+    It is the sum of resident set sizes. Pages that processes share count several times: libraries,
+    some tens of MiB for each process. Measuring the exact share takes milliseconds per process, and
+    is not allowed everywhere.
     """
     import psutil
 
     this = psutil.Process()
     total = 0
     for process in [this, *this.children(recursive=True)]:
-        with contextlib.suppress(psutil.Error):  # it has ended since it was listed
+        with contextlib.suppress(psutil.Error):  # the process has ended
             total += process.memory_info().rss
     return total / 2**20
 
@@ -34,13 +34,13 @@ def resident_mebibytes() -> float:
 def free_mebibytes() -> float:
     """Return the memory free for this process and its children without swapping, in MiB.
 
-    It is that of the machine, and of the control group that this process is confined to, if it is.
+    It is the free memory of the machine, or of the control group of this process if that is less.
     """
     free = _available_bytes()
     with contextlib.suppress(OSError, ValueError):  # no such group, or "max" for no limit
         most = int((CONTROL_GROUP / "memory.max").read_text())
         held = int((CONTROL_GROUP / "memory.current").read_text())
-        files = _statistic(CONTROL_GROUP / "memory.stat", "inactive_file")  # which need not be kept
+        files = _statistic(CONTROL_GROUP / "memory.stat", "inactive_file")  # can be dropped
         free = min(free, float(max(0, most - held + files)))
     return free / 2**20
 
@@ -49,9 +49,9 @@ def free_mebibytes() -> float:
 def within_free_memory() -> Iterator[None]:
     """Context manager: raise MemoryError before the block takes more than the free memory.
 
-    Linux would promise the memory, and later kill the process without a word. The limit is on the
-    whole process, so it is for commands and workers, not for other people's programs. Other systems
-    have no such limit, and change nothing.
+    Without it, Linux promises the memory, and later kills the process without a message. The limit
+    applies to the whole process, so only commands and workers use it, not programs of users. Other
+    systems have no such limit; there the block changes nothing.
     """
     statm = Path("/proc/self/statm")
     if not statm.exists():
@@ -74,7 +74,7 @@ def _available_bytes() -> float:
     """Return the memory that the machine has free."""
     if MACHINE.exists():
         return 1024.0 * _statistic(MACHINE, "MemAvailable:")
-    import psutil  # not on Linux: every command that reads a file would wait for it
+    import psutil  # not on Linux: it would delay every command that reads a file
 
     return float(psutil.virtual_memory().available)
 

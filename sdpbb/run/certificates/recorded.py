@@ -14,7 +14,7 @@ from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.reporting import Watch
 from sdpbb.search.tree import Tree
 
-if TYPE_CHECKING:  # a run without a certificate does without them
+if TYPE_CHECKING:  # not needed by a run without a certificate
     from sdpbb.bounds.certified import FixingProof
     from sdpbb.checker.kernel.evidence import Evidence
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a run without a certificate does without them
 @stored
 @dataclass(frozen=True, eq=False)
 class BoundStep:
-    """Bound of all clusterings of some blocks.
+    """Lower bound on all clusterings of some blocks.
 
     blocks : (n,) the block of each point
     bound : as the checker computes it from the evidence; inf: no clustering exists
@@ -73,7 +73,7 @@ class ProofNode:
 class Proof(Watch):
     """Proof of a search so far: the evidence for all bounds and fixings of its nodes.
 
-    It watches a search whose bounds carry their evidence.
+    It watches a search whose bounds have evidence.
 
     nodes : by number; the root first, children after their parents
     """
