@@ -142,15 +142,6 @@ def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
     return keep
 
 
-def known_columns(contraction: Contraction, labels: NDArray[np.intp] | None) -> Columns:
-    """Return columns of the allowed clusters of labels (m,); no columns for None."""
-    m = contraction.n_blocks
-    if labels is None:
-        return Columns.of(contraction, np.zeros((0, m), bool))
-    members = labels == np.unique(labels)[:, None]
-    return Columns.of(contraction, members[allowed(contraction, members)])
-
-
 def merged(columns: Columns, block_of: NDArray[np.intp], child: Contraction) -> Columns:
     """Return clusters of a parent as columns of a child, whose blocks are unions of the parent's.
 

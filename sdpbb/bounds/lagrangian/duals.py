@@ -111,23 +111,21 @@ def is_proof_of_infeasibility(prices: NDArray[np.float64], least: float, k: int)
 _LEAST = 0.1
 
 
-def first_duals(
-    points: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.intp]
-) -> DualValues:
-    """Return prices of points, and of a cluster, that suit a clustering.
+def first_duals(contraction: Contraction, labels: NDArray[np.intp]) -> DualValues:
+    """Return dual values that suit a clustering of the blocks, labels (m,).
 
     The formula is in `sdpbb.bounds.sdp.first_duals`. Its mu is sigma, what one cluster more would
     save, as costs in d dimensions are in proportion to k^(-2 / d). Each cluster costs what its
     points are worth less sigma then, but for the cutoffs.
-
-    points, weights, labels : (m, r), (m,) > 0, (m,)
     """
+    points, weights = contraction.means, contraction.weights
     partition = Partition(labels)
     labels, centres = partition.labels, partition.means(points, weights)
     cost = float(weights @ ((points - centres[labels]) ** 2).sum(axis=1))
     sigma = 2.0 * cost / (max(1.0, effective_dimension(points, weights)) * len(centres))
     inside, elsewhere = clustering_prices(points, weights, labels, centres, sigma)
-    return DualValues(np.maximum(np.minimum(inside, elsewhere), _LEAST * inside), sigma)
+    prices = np.maximum(np.minimum(inside, elsewhere), _LEAST * inside)
+    return DualValues(contraction.scatter + weights * prices, sigma)
 
 
 def level_prices(

@@ -134,17 +134,29 @@ class Generation(Attached):
         cls,
         contraction: Contraction,
         pricer: BranchingPricer,
-        columns: Columns | None = None,
+        known: NDArray[np.intp] | None = None,
+        inherited: Columns | None = None,
         centre: DualValues | None = None,
     ) -> Generation:
-        """Begin to generate columns.
+        """Begin to generate columns: single blocks, clusters of a clustering, and inherited ones.
 
         Parameters
         ----------
-        columns : to begin with, allowed clusters of known clusterings, say. Singletons are added
-        centre : good dual values, for example of another bound or of the parent of a node
+        known : labels (m,) of a clustering that satisfies all constraints, if one is known
+        inherited : further allowed clusters
+        centre : good dual values, for example of another bound or of the parent of a node; None:
+            of the known clustering
         """
-        master = begun_master(contraction, columns, centre)
+        pool = Columns.singletons(contraction)
+        if not contraction.is_monotone:
+            pool = pool.select(allowed(contraction, pool.members))
+        if known is not None:
+            pool += Columns.of(contraction, known == np.arange(contraction.k)[:, None])
+            centre = centre or first_duals(contraction, known)
+        if inherited is not None:
+            pool += inherited
+        is_interior = known is not None and uses_interior(contraction)
+        master = (InteriorMaster if is_interior else Master).begin(contraction, pool, centre)
         none = Columns.of(contraction, np.zeros((0, contraction.n_blocks), bool))
         self = cls(master, none, np.zeros(0), scatter_bound(contraction))
         self._contraction, self._pricer = contraction, pricer
@@ -329,35 +341,6 @@ def _pricing_for_cover(own: DualValues) -> ExactPricing:
 INTERIOR_FROM = 256
 
 
-def begun_master(
-    contraction: Contraction, columns: Columns | None, centre: DualValues | None
-) -> MasterProgramme:
-    """Return a new master programme over the singletons that are allowed and some columns.
-
-    centre : good dual values; None: of the clustering that the columns begin with
-    """
-    pool, n_known = Columns.singletons(contraction), 0
-    if not contraction.is_monotone:
-        pool = pool.select(allowed(contraction, pool.members))
-    if columns is not None:
-        pool, n_known = pool + columns, covering_prefix(columns, contraction.k)
-    if centre is None and columns is not None and n_known:
-        labels, e = columns.members[:n_known].argmax(axis=0), contraction.weights
-        of_points = first_duals(contraction.means, e, labels)
-        centre = DualValues(contraction.scatter + e * of_points.prices, of_points.sigma)
-    if contraction.is_monotone and n_known and contraction.n_blocks >= INTERIOR_FROM:
-        assert centre is not None
-        return InteriorMaster.begin(contraction, pool, centre)
-    return Master.begin(contraction, pool, None if centre is None else centre.prices)
-
-
-def covering_prefix(columns: Columns, k: int) -> int:
-    """Return how many columns at the beginning are a partition into at most k; 0 for none."""
-    covered = np.zeros(columns.n_blocks, bool)
-    for position in range(min(k, len(columns))):
-        if (covered & columns.members[position]).any():
-            return 0
-        covered |= columns.members[position]
-        if covered.all():
-            return position + 1
-    return 0
+def uses_interior(contraction: Contraction) -> bool:
+    """Return whether the interior point method solves the master programmes of a node."""
+    return contraction.is_monotone and contraction.n_blocks >= INTERIOR_FROM

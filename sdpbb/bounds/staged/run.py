@@ -294,14 +294,15 @@ class StagedRun(Attached):
         They begin with the known clustering, and the parent's columns if it has any. Without a
         centre, its prices are the first, too.
         """
-        from sdpbb.bounds.lagrangian.columns import known_columns
         from sdpbb.bounds.lagrangian.generation import Generation
 
-        columns, inherited = known_columns(self.contraction, self.known), self.inherited.columns
-        if inherited is not None:
-            of_parent, duals = inherited.for_child(self.contraction)
-            columns, centre = columns + of_parent, duals if centre is None else centre
-        self.columns = Generation.begin(self.contraction, self.pricing, columns, centre)
+        of_parent = None
+        if self.inherited.columns is not None:
+            of_parent, duals = self.inherited.columns.for_child(self.contraction)
+            centre = centre or duals
+        self.columns = Generation.begin(
+            self.contraction, self.pricing, self.known, of_parent, centre
+        )
         return True
 
 

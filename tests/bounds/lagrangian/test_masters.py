@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import BoundProgress
-from sdpbb.bounds.lagrangian.columns import Columns, allowed
+from sdpbb.bounds.lagrangian.columns import allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
@@ -50,11 +50,8 @@ def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
         return Generation.begin(contraction, pricer)
     rows = clusterings(contraction.n_blocks, contraction.k)
     labels = next((row for row in rows if contraction.keeps(row)), None)
-    members = np.zeros((0, contraction.n_blocks), bool)
-    if labels is not None:
-        members = labels == np.arange(contraction.k)[:, None]
     with constants({INTERIOR_FROM: 1}):
-        generation = Generation.begin(contraction, pricer, Columns.of(contraction, members))
+        generation = Generation.begin(contraction, pricer, labels)
     is_interior = isinstance(generation.master, InteriorMaster)
     assert is_interior == (labels is not None and contraction.is_monotone)
     return generation
@@ -192,7 +189,7 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
     parent = contract(instance)
     cold = Generation.begin(parent, BruteForcePricer(parent))
     bound = finished(cold).bound
-    again = Generation.begin(parent, BruteForcePricer(parent), cold.columns, cold.duals)
+    again = Generation.begin(parent, BruteForcePricer(parent), None, cold.columns, cold.duals)
     assert finished(again).bound.value == pytest.approx(bound.value, rel=1e-9)
     assert again.n_iterations < max(3, 0.8 * cold.n_iterations)
     warm = cold.warm_start()
@@ -205,7 +202,7 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
         # The prices prove for the child what they prove for the parent.
         assert (every.costs - every.members @ duals.prices).min() >= -duals.sigma - 1e-9
         assert math.isclose(duals.value(3), bound.value, rel_tol=1e-6)
-        went_on = Generation.begin(child, BruteForcePricer(child), columns, duals)
+        went_on = Generation.begin(child, BruteForcePricer(child), None, columns, duals)
         assert finished(went_on).bound.value >= bound.value * (1 - 1e-9)
 
 

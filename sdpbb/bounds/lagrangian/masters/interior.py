@@ -295,9 +295,10 @@ class InteriorMaster(MasterProgramme):
 
     @classmethod
     def begin(
-        cls, contraction: Contraction, columns: Columns, centre: DualValues
+        cls, contraction: Contraction, columns: Columns, centre: DualValues | None
     ) -> InteriorMaster:
         """Begin with columns that hold a cover, and dual values."""
+        assert centre is not None
         return cls(columns, Phase.COST, centre.prices, centre.sigma).attach(contraction)
 
     def attach(self, contraction: Contraction) -> InteriorMaster:

@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
 from sdpbb.bounds.lagrangian.columns import Columns
-from sdpbb.bounds.lagrangian.masters import (
-    MasterProgramme,
-    MasterSolution,
-    Phase,
-)
+from sdpbb.bounds.lagrangian.duals import DualValues
+from sdpbb.bounds.lagrangian.masters import MasterProgramme, MasterSolution, Phase
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive import stored
@@ -89,11 +86,10 @@ class Master(MasterProgramme):
     basis: Basis | None = None
 
     @classmethod
-    def begin(
-        cls, contraction: Contraction, columns: Columns, centre: NDArray[np.float64] | None
-    ) -> Master:
-        """Begin with a pool of columns and a centre."""
-        return cls(columns, Phase.FEASIBILITY, centre).attach(contraction)
+    def begin(cls, contraction: Contraction, columns: Columns, centre: DualValues | None) -> Master:
+        """Begin with a pool of columns, and the prices of dual values as the centre."""
+        prices = None if centre is None else centre.prices
+        return cls(columns, Phase.FEASIBILITY, prices).attach(contraction)
 
     def attach(self, contraction: Contraction) -> Master:
         k, covers = contraction.k, contraction.is_monotone
