@@ -31,46 +31,28 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 @inner
-def fill_held(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> None:
-    """Fill held."""
-    for g in range(len(data.measures)):
-        scratch.held[g] = 0.0
-        for j in range(len(data.weights)):
-            if stack.chosen[d, j]:
-                scratch.held[g] += data.measures[g, j]
-
-
-@inner
-def is_allowed(data: PricingArrays, held: Reals) -> bool:
-    """Return whether a set may be all of a cluster that has so much, (g,), by the measures."""
+def is_allowed(data: PricingArrays, used: Reals) -> bool:
+    """Return whether a set that uses budgets (b,) may be a whole cluster, by the ranges."""
     for g in range(len(data.ranges)):
         fits = False
         for q in range(data.ranges.shape[1]):
-            fits = fits or data.ranges[g, q, 0] <= held[g] <= data.ranges[g, q, 1]
+            fits = fits or data.ranges[g, q, 0] <= used[g] <= data.ranges[g, q, 1]
         if not fits:
             return False
     return True
 
 
 @inner
-def may_be_all(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> bool:
-    """Return whether the chosen blocks may be all of a cluster."""
-    fill_held(data, stack, d, scratch)
-    return is_allowed(data, scratch.held)
-
-
-@inner
 def has_range_of_sizes(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> bool:
-    """Fill held, fewest and most; return whether each measure alone leaves allowed sets."""
-    fill_held(data, stack, d, scratch)
+    """Fill fewest and most; return whether each quantity alone leaves allowed sets."""
     n = stack.n_candidates[d]
-    for g in range(len(data.measures)):
-        held, x = scratch.held[g], 0
+    for g in range(len(data.ranges)):
+        held, x = stack.used[d, g], 0
         room = held
         while x < n:  # of each clique one block
             clique, largest = data.clique[stack.candidates[d, x]], 0.0
             while x < n and data.clique[stack.candidates[d, x]] == clique:
-                largest = max(largest, data.measures[g, stack.candidates[d, x]])
+                largest = max(largest, data.linear[g, stack.candidates[d, x]])
                 x += 1
             room += largest
         fewest, most = np.inf, -np.inf
@@ -119,8 +101,8 @@ def lift(
     """
     fill_gains(data, stack, d, scratch.worth, scratch, radius)
     value = stack.scatter[d] - stack.profit[d]
-    for g in range(len(data.measures)):
-        of, held = data.measures[g], scratch.held[g]
+    for g in range(len(data.ranges)):
+        of, held = data.linear[g], stack.used[d, g]
         fewest, most = scratch.fewest[g] - held, scratch.most[g] - held
         _, multiplier, raised = _best_multiplier(
             data, stack, d, scratch.gain, of, value + scratch.shift[0], fewest, most, upper, 0.0
@@ -271,13 +253,13 @@ def _further_points(
     Measures other than weights say nothing of it.
     """
     first, last = 1.0, total
-    for g in range(len(data.measures)):
+    for g in range(len(data.ranges)):
         is_weight = True
         for j in range(len(data.weights)):
-            is_weight = is_weight and data.weights[j] == data.measures[g, j]
+            is_weight = is_weight and data.weights[j] == data.linear[g, j]
         if is_weight:
-            first = max(first, scratch.fewest[g] - scratch.held[g])
-            last = min(last, scratch.most[g] - scratch.held[g])
+            first = max(first, scratch.fewest[g] - stack.used[d, g])
+            last = min(last, scratch.most[g] - stack.used[d, g])
     return first, last
 
 

@@ -31,7 +31,7 @@ class Chosen(NamedTuple):
     sums : (2,) points, and the sum of `costs` and of W inside: f(X) is that less
         ||moment||^2 / points
     moment : (p,) sum of e_i c_i
-    used, held : (b,), (g,) of budgets, and of measures
+    used : (b,) of the budgets
     tied : (m,) the sum of W of each block with X
     costs : (m,) e_i ||c_i||^2 - a_i
     leaving, trial : (m,), (g,) work arrays
@@ -41,7 +41,6 @@ class Chosen(NamedTuple):
     sums: Reals
     moment: Reals
     used: Reals
-    held: Reals
     tied: Reals
     costs: Reals
     leaving: Integers
@@ -59,11 +58,10 @@ def _empty_set(data: PricingArrays, profits: Reals) -> Chosen:
         np.zeros(2),
         np.zeros(p),
         np.zeros(len(data.limits)),
-        np.zeros(len(data.measures)),
         np.zeros(m),
         costs,
         np.zeros(m, np.int64),
-        np.zeros(len(data.measures)),
+        np.zeros(len(data.ranges)),
     )
 
 
@@ -73,7 +71,6 @@ def _clear(to: Chosen) -> None:
     to.sums[:] = 0.0
     to.moment[:] = 0.0
     to.used[:] = 0.0
-    to.held[:] = 0.0
     to.tied[:] = 0.0
 
 
@@ -88,8 +85,6 @@ def _put(data: PricingArrays, to: Chosen, j: int, sign: float) -> None:
     to.sums[0] += sign * data.weights[j]
     to.sums[1] += sign * (to.costs[j] + to.tied[j])
     to.marks[j] = sign > 0
-    for g in range(len(data.measures)):
-        to.held[g] += sign * data.measures[g, j]
     if len(data.soft_other):
         for at in range(data.soft_start[j], data.soft_start[j + 1]):
             to.tied[data.soft_other[at]] += sign * data.soft_weight[at]
@@ -169,7 +164,7 @@ def _choose_around(
             blocked[data.neighbours[at]] = True
         if not is_whole:
             least = value
-        elif value < least and is_allowed(data, to.held):
+        elif value < least and is_allowed(data, to.used):
             least = value
             best_marks[:] = marks
     if is_whole and least < np.inf:
@@ -191,10 +186,10 @@ def _between(data: PricingArrays, i: int, j: int) -> float:
 def _is_allowed_after(data: PricingArrays, of: Chosen, j: int, sign: float, n_leaving: int) -> bool:
     """Return whether the set after a move is within all limits (see `_make_best_move`)."""
     leaving = of.leaving[:n_leaving]
-    for g in range(len(of.held)):
-        of.trial[g] = of.held[g] + sign * data.measures[g, j]
+    for g in range(len(of.trial)):
+        of.trial[g] = of.used[g] + sign * data.linear[g, j]
         for i in leaving:
-            of.trial[g] -= data.measures[g, i]
+            of.trial[g] -= data.linear[g, i]
     if not is_allowed(data, of.trial):
         return False
     is_within = True
@@ -219,7 +214,7 @@ def _make_best_move(data: PricingArrays, to: Chosen, is_whole: bool, swaps: bool
     points, weights, start, neighbours = data.points, data.weights, data.start, data.neighbours
     marks, moment, leaving, costs, tied = to.marks, to.moment, to.leaving, to.costs, to.tied
     m, dimension = points.shape
-    is_free = len(data.measures) == 0 and len(data.limits) == 0
+    is_free = len(data.limits) == 0
     own_size, own_total, is_single = to.sums[0], to.sums[1], marks.sum() == 1
     value = own_total - (moment @ moment) / own_size
     least, block, other = value - LEAST_GAIN * abs(value), NONE, NONE
@@ -314,7 +309,7 @@ def climb(
             if turn + 1 < n_kept:
                 _sum_costs(chosen)
                 _record(chosen, first + 1 + turn, found, values)
-        if not is_allowed(data, chosen.held):
+        if not is_allowed(data, chosen.used):
             continue
         _sum_costs(chosen)
         n_chosen = chosen.marks.sum()

@@ -14,7 +14,7 @@ from sdpbb.bounds.lagrangian.columns import Membership
 from sdpbb.bounds.lagrangian.reach import effective_dimension
 from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays
 from sdpbb.problem import Contraction
-from sdpbb.problem.quantities import Quantity
+from sdpbb.problem.quantities import Quantity, UpperLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -139,14 +139,12 @@ class PricingProblem:
         start, neighbours, _ = _rows(csr_array(adjacency))
         weights, means = contraction.weights[order], contraction.means[order]
         means = means[:, :0] if without_costs else principal_coordinates(means, weights)
-        upper = contraction.upper_limits
-        linear, limits = upper.linear[:, order], upper.most
-        pairs = upper.pairs[:, order][:, :, order]
-        if forbidden is not None and len(forbidden):
-            linear = np.vstack([linear, forbidden[:, order]])
-            limits = np.append(limits, forbidden.sum(axis=1) - 1.0)
-            if len(pairs):
-                pairs = np.concatenate([pairs, np.zeros((len(forbidden), m, m))])
+        quantities = sorted(contraction.quantities, key=lambda each: not each.is_two_sided)
+        for row in () if forbidden is None else forbidden:
+            quantities.append(Quantity.at_most(int(row.sum()) - 1, row, contraction.k))
+        upper = UpperLimits.of(quantities, m, contraction.cannot_link)
+        linear, limits, pairs = upper.linear[:, order], upper.most, upper.pairs
+        pairs = pairs[:, order][:, :, order]
         dimension = effective_dimension(means, weights)
         # Where parts of a cluster are not cheaper, it may have blocks far from its mean.
         is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0 and contraction.is_monotone
@@ -167,6 +165,7 @@ class PricingProblem:
             linear=np.ascontiguousarray(linear),
             pairs=np.ascontiguousarray(pairs),
             limits=np.ascontiguousarray(limits),
+            ranges=_ranges(contraction.two_sided_quantities),
             unbudgeted=(linear == 0).all(axis=0) & (pairs == 0).all(axis=(0, 1)),
             apart=np.ascontiguousarray(adjacency),
             reach=np.full(m, np.inf),
@@ -174,8 +173,6 @@ class PricingProblem:
             nearest=np.argsort(squares, axis=1, kind="stable"),
             boxes=m > FEW_BLOCKS and dimension < HIGH_DIMENSION and not len(limits),
             by_size=dimension >= HIGH_DIMENSION and bool((weights == np.rint(weights)).all()),
-            measures=_of_blocks(contraction.two_sided_quantities, order),
-            ranges=_ranges(contraction.two_sided_quantities),
             soft_start=soft_start,
             soft_other=soft_other,
             soft_weight=soft_weight,
@@ -317,7 +314,6 @@ _POSITIONS = {
     "apart": (0, 1),
     "reach": (0,),
     "squares": (0, 1),
-    "measures": (1,),
 }
 
 
@@ -344,12 +340,6 @@ def principal_coordinates(
         return means
     axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
     return np.asarray(means @ axes[:, ::-1])
-
-
-def _of_blocks(quantities: tuple[Quantity, ...], order: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return what the block at each position holds of quantities, (g, m)."""
-    found = [each.linear[order].astype(np.float64) for each in quantities]
-    return np.array(found).reshape(len(quantities), len(order))
 
 
 def _ranges(quantities: tuple[Quantity, ...]) -> NDArray[np.float64]:

@@ -172,7 +172,7 @@ class ClusterSearch(Attached):
             problem, box = problem.restricted(near), (regions.low[region], regions.high[region])
         self._part = part = self.sought.narrowed(problem)
         self._profits = part.profits(self.sought.prices)
-        self._scratch = _scratch(part.m, len(part.data.measures))
+        self._scratch = _scratch(part.m, len(part.data.ranges))
         if self.tree is None:
             self.tree = _root(part, self.sought.target, box)
         return True
@@ -251,7 +251,7 @@ def _empty_stack(m: int, p: int, b: int) -> Stack:
 
 def _scratch(m: int, g: int) -> Scratch:
     arrays: dict[str, Any] = {name: np.zeros(m) for name in Scratch._fields}
-    arrays |= {name: np.zeros(g) for name in ("held", "fewest", "most")}
+    arrays |= {name: np.zeros(g) for name in ("fewest", "most")}
     arrays |= {
         "place": np.full(m, -1, np.int64),
         "met": np.zeros(m, bool),

@@ -8,8 +8,8 @@ from sdpbb.bounds.lagrangian.sets.amount_kernels import (
     empty_by_size,
     fill_worths,
     has_range_of_sizes,
+    is_allowed,
     lift,
-    may_be_all,
 )
 from sdpbb.bounds.lagrangian.sets.place_kernels import (
     fill_gains,
@@ -161,7 +161,7 @@ def _process_node(
     while True:
         value = stack.scatter[d] - stack.profit[d]
         is_better = optimal_only and stack.size[d] > 0.0 and value < upper
-        if is_better and may_be_all(data, stack, d, scratch):
+        if is_better and is_allowed(data, stack.used[d]):
             upper = value
             for j in range(len(scratch.met)):
                 scratch.met[j] = stack.chosen[d, j]
@@ -308,7 +308,7 @@ def search(
             counters[FOUND] = at + 1
         elif not optimal_only and at_end and stack.n_candidates[d] == 0 and stack.size[d] > 0.0:
             value = stack.scatter[d] - stack.profit[d]
-            is_wanted = value < upper[0] and may_be_all(data, stack, d, scratch)
+            is_wanted = value < upper[0] and is_allowed(data, stack.used[d])
             if is_wanted and _has_its_mean(stack, d):
                 for j in range(found.shape[1]):
                     found[counters[FOUND], j] = stack.chosen[d, j]

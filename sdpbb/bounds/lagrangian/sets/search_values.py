@@ -31,7 +31,9 @@ class PricingArrays(NamedTuple):
     clique : (m,) non-decreasing; blocks of one clique are mutually cannot-linked
     start, neighbours : cannot-links of block i in neighbours[start[i] : start[i + 1]], ascending
     linear, pairs, limits : upper limits (b, m), (b, m, m) or (0, m, m), (b,)
-        (`sdpbb.problem.quantities.UpperLimits`)
+        (`sdpbb.problem.quantities.UpperLimits`), whole numbers. The first g are on the quantities
+        of which parts of allowed sets may hold too little
+    ranges : (g, q, 2) of what a set may hold of these; empty ranges may be among them
     unbudgeted : (m,) blocks that use no budget
     apart : (m, m) pairs that no set of interest holds: the cannot-links, and what a search knows
         from its prices
@@ -39,9 +41,6 @@ class PricingArrays(NamedTuple):
     squares, nearest : (m, m) squared distances of the means; for each block all, the nearest first
     boxes, by_size : whether boxes are halved, and whether weights are looked at one by one: which
         pays off depends on the dimension
-    measures : (g, m) whole numbers: points, or units of weight; (0, m) where parts of allowed sets
-        are allowed
-    ranges : (g, q, 2) of the sums that a set may have; empty ones may be among them
     soft_start, soft_other, soft_weight : soft pairs of block i, each under both its ends, with
         soft_other[soft_start[i] : soft_start[i + 1]], ascending, and their W
     """
@@ -54,6 +53,7 @@ class PricingArrays(NamedTuple):
     linear: Reals
     pairs: Reals
     limits: Reals
+    ranges: Reals
     unbudgeted: Booleans
     apart: Booleans
     reach: Reals
@@ -61,8 +61,6 @@ class PricingArrays(NamedTuple):
     nearest: Integers
     boxes: bool
     by_size: bool
-    measures: Reals
-    ranges: Reals
     soft_start: Integers
     soft_other: Integers
     soft_weight: Reals
@@ -121,8 +119,7 @@ class Scratch(NamedTuple):
     keen, dull : (m,) per block: the most that a candidate can be worth to a set that holds it, and
         the least that it is worth to one that does not
     shift : (1,) what bounds from `lifted` have to be raised by
-    held, fewest, most : (g,) by measure: what the chosen blocks have, and the least and the most
-        that an allowed set has
+    fewest, most : (g,) the least and the most that an allowed set holds of each of the g quantities
     """
 
     distance: Reals
@@ -142,7 +139,6 @@ class Scratch(NamedTuple):
     keen: Reals
     dull: Reals
     shift: Reals
-    held: Reals
     fewest: Reals
     most: Reals
 
