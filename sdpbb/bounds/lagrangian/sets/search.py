@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.lagrangian.columns import Membership
 from sdpbb.bounds.lagrangian.sets import search_kernels as kernels
+from sdpbb.bounds.lagrangian.sets.nodes import NOTHING, Scratch, Stack
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
-from sdpbb.bounds.lagrangian.sets.search_values import NOTHING, Scratch, Stack
 from sdpbb.runtime.archive import Attached, stored
 
 # Sets that a search hands over at once.
@@ -87,7 +87,7 @@ class SoughtClusters:
 class TreeState:
     """State of the search over one region. It is stored without the unused levels of its stack.
 
-    stack : the arrays of a `search_values.Stack`
+    stack : the arrays of a `nodes.Stack`
     counters : (4,) depth, whether the current node is new, nodes looked at, sets found
     upper : (1,) only smaller values are of interest
     """
