@@ -154,7 +154,7 @@ class Enumeration(Attached):
         room = 2.0 * problem.margin(prices) + 1e-13 * (abs(total) + abs(self.cutoff))
         cutoff = self.cutoff - self._contraction.soft.constant_below
         threshold = cutoff - total - (self._contraction.k - 1) * self.least + room
-        return SoughtClusters(prices, threshold, optimal_only=False, least=self.least)
+        return SoughtClusters(prices, threshold, self.least)
 
     def _partition(self, least: float) -> None:
         """Partition the blocks into the clusters found."""

@@ -93,8 +93,8 @@ def test_all_clusters_below_a_threshold_are_met(node, way, knows_least):
     problem = searched_by(node.contraction, way)
     margin, share = problem.margin(prices), float(rng.choice([0.0, 0.1, 0.5, 0.9]))
     threshold = float(np.quantile(values, share)) + (share - 0.5) * 1e-3 * float(np.ptp(values))
-    least = float(values.min()) - margin if knows_least else None
-    sought = SoughtClusters(prices, threshold, optimal_only=False, least=least)
+    least = float(values.min()) - margin if knows_least else -math.inf
+    sought = SoughtClusters(prices, threshold, least)
     found = keyed(searched(problem, sought, rng)[1])
     assert keyed(node.columns.members[values < threshold - margin]) <= found
     assert found <= keyed(node.columns.members[values < threshold + margin])
@@ -102,7 +102,7 @@ def test_all_clusters_below_a_threshold_are_met(node, way, knows_least):
 
 def test_more_clusters_than_are_handed_over_at_once():
     problem = PricingProblem.of(contracted(np.random.default_rng(0).normal(size=(12, 2)), 3))
-    sought = SoughtClusters(np.zeros(12), 1e6, optimal_only=False)
+    sought = SoughtClusters(np.zeros(12), 1e6, -math.inf)
     _, met = searched(problem, sought, np.random.default_rng(0))
     assert len(np.unique(met, axis=0)) == 2**12 - 1
 

@@ -240,14 +240,6 @@ class PricingProblem:
         found = np.bincount(np.repeat(np.arange(len(rows)), rows), linked, len(rows))
         return np.asarray(found, np.float64)
 
-    def slack(self, prices: NDArray[np.float64], target: float, least: float) -> float:
-        """Return how much leaving out blocks of a cluster below the target may lower its value.
-
-        least : proven to be at most all values. As c is superadditive, the value of the rest of a
-            cluster is at least min(0, least).
-        """
-        return target - min(0.0, least) + 2.0 * self.margin(prices)
-
     def restricted(self, positions: NDArray[np.intp]) -> PricingProblem:
         """Return the problem over the blocks at some positions (ascending), without regions."""
         data = _at(self.data, positions)
