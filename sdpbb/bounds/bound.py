@@ -108,14 +108,12 @@ class BoundProgress:
     bound : the best bound proven so far, with its evidence if the last step has raised it
     stalled : more iterations are not expected to close the node; branching is
     n_cuts : cuts in the relaxation now, or columns in the pool
-    n_iterations : iterations so far
     is_cut : whether the step ended early, as hardly any time was left
     """
 
     bound: ProvenBound
     stalled: bool
     n_cuts: int
-    n_iterations: int
     is_cut: bool = False
 
 

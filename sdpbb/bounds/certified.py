@@ -202,7 +202,7 @@ class CertifiedRun(Attached, Generic[Warm]):
         self._time_left = time_left
         claimed = self.claimed
         if claimed.evidence is not None and claimed.value >= cutoff:  # its check was cut short
-            progress = BoundProgress(claimed, False, 0, self.n_iterations)
+            progress = BoundProgress(claimed, False, 0)
         else:
             progress = self.inner.advance(
                 cutoff + SLACK * abs(cutoff), lambda: time_left() - self._check_seconds

@@ -142,7 +142,7 @@ class _Evaluation:
             is_root=node.number == 0,
         )
         self._run: BoundRun[Any] | None = None
-        self._progress = BoundProgress(NOTHING, False, 0, 0)
+        self._progress = BoundProgress(NOTHING, False, 0)
         self._iterations_before = 0
         self._met: NDArray[np.intp] | None = None  # in bounding, and offered
         self._offer(self.decided, self.feasible, "colouring")
@@ -187,7 +187,7 @@ class _Evaluation:
                 break
             stalled, improved = self._progress.stalled, False
             due = self.context.heuristic_iterations[self._n_heuristics - 1 :]
-            if stalled or (due and self._progress.n_iterations >= due[0]):
+            if stalled or (due and run.n_iterations >= due[0]):
                 improved = self._run_heuristic(run)
                 self._n_heuristics += 1
                 if self._is_closed:
@@ -339,6 +339,7 @@ class _Evaluation:
         if status is NodeStatus.UNFINISHED:
             more["bounding"] = self.node.bounding if self._run is None else self._run
             more["n_heuristics"] = self._n_heuristics
+        n_iterations = 0 if self._run is None else self._run.n_iterations
         is_kept = self._of_blocks(self.labels, self.decided) is not None
         return NodeResult(
             status=status,
@@ -348,7 +349,7 @@ class _Evaluation:
             source=self.source,
             block_of=self.bounded.block_of,
             known_labels=self.labels if is_kept else self.decided.lift(self.feasible),
-            n_iterations=self._progress.n_iterations - self._iterations_before,
+            n_iterations=n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,
             **more,
         )

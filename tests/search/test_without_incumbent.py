@@ -59,7 +59,7 @@ class BlindRun:
         self.contraction = contraction
 
     def advance(self, cutoff, time_left=None):
-        return BoundProgress(self.bound(), True, 0, 1)
+        return BoundProgress(self.bound(), True, 0)
 
     def bound(self):
         return ProvenBound(0.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.bounds.lagrangian.duals import DualValues, lagrangian_bound
 from sdpbb.bounds.lagrangian.partitioning import cheapest_partition
@@ -17,6 +17,7 @@ from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
 from sdpbb.checker.partitions import Enumerated
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive import Attached, stored
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # What a proof claims of the bound is less by this part.
 ROUNDING = 1e-11
@@ -107,16 +108,16 @@ class Enumeration(Attached):
         """True while not even exact pricing has ended."""
         return self.is_finished and self.least is None
 
-    def advance(self) -> None:
-        """Work for a slice; sets `is_finished` when nothing more is to be had."""
-        if self.is_finished:
-            return
-        if self.least is None:
-            self._price()
-        elif self.search is None or not self.search.is_finished:
-            self._enumerate()
-        else:
-            self._partition(self.least)
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
+        """Work for a slice; stalled when it has ended below the cutoff."""
+        if not self.is_finished:
+            if self.least is None:
+                self._price()
+            elif self.search is None or not self.search.is_finished:
+                self._search()
+            else:
+                self._partition(self.least)
+        return BoundProgress(self.bound, self.is_finished and self.bound.value < cutoff, 0)
 
     def _price(self) -> None:
         """Work for a slice on exact pricing."""
@@ -135,7 +136,7 @@ class Enumeration(Attached):
         if missing <= 0.0 or missing > MAX_GAP * abs(self.cutoff):
             self.is_finished = True
 
-    def _enumerate(self) -> None:
+    def _search(self) -> None:
         """Work for a slice on the search for all clusters."""
         if self.search is None:
             self.search = ClusterSearch.begin(self._pricer.problem(), self._sought())

@@ -213,7 +213,7 @@ class Generation(Attached):
         if not self.is_finished:
             self.n_iterations += 1
             self._step(cutoff)
-        return BoundProgress(self.bound, self.is_finished, len(self.columns), self.n_iterations)
+        return BoundProgress(self.bound, self.is_finished, len(self.columns))
 
     def _step(self, cutoff: float) -> None:
         """Resume unfinished exact pricing, or solve the master programme and price."""

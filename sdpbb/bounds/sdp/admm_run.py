@@ -135,7 +135,7 @@ class AdmmRun(Attached):
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Iterate until the next evaluation of the safe bound. That of a root begins at once."""
         if self.n_iterations == 0 and not self.is_child and not self.history:
-            return BoundProgress(self._evaluate(cutoff, is_due=True), False, 0, 0)
+            return BoundProgress(self._evaluate(cutoff, is_due=True), False, 0)
         return self.evaluate(cutoff, self.iterate(time_left))
 
     def iterate(self, time_left: TimeLeft = no_limit) -> bool:
@@ -158,7 +158,6 @@ class AdmmRun(Attached):
             bound=bound,
             stalled=not is_late and self._is_stalled(cutoff),
             n_cuts=len(self.admm.cuts),
-            n_iterations=self.n_iterations,
             is_cut=is_late,
         )
 

@@ -108,7 +108,7 @@ class ConicRun(AdmmRun):
         fresh = self._violated_cuts() if has_solution else CutSet.empty()
         self.admm.replace_cuts(fresh)
         stalled = not len(fresh) or self._is_stalled(cutoff)
-        return BoundProgress(max(bounds), stalled, n_cuts, self.n_iterations)
+        return BoundProgress(max(bounds), stalled, n_cuts)
 
     def _is_stalled(self, cutoff: float) -> bool:
         is_last = self.n_iterations >= MAX_ROUNDS

@@ -78,6 +78,18 @@ def _easy_columns(run: StagedRun, cutoff: float) -> bool:
     return False
 
 
+def _leave_no_enumeration(run: StagedRun, cutoff: float) -> bool:
+    assert run.columns is not None
+    return cutoff == math.inf or run.columns.duals is None
+
+
+def _enumeration_at_columns(run: StagedRun, cutoff: float) -> bool:
+    columns = run.columns
+    if columns is None or columns.duals is None:  # columns were given up
+        return False
+    return run.enumerate(columns.duals, cutoff, columns.least)
+
+
 def _relaxation(run: StagedRun, cutoff: float) -> bool:
     inherited = run.inherited.relaxation
     known = run.known if inherited is None else None
@@ -139,14 +151,23 @@ HYBRID_STAGES = (
         _enumeration_at_places,
         lambda run, cutoff: not has_columns_after_places(run.contraction),
     ),
-    Stage("easy columns", "columns", _easy_columns, _always, lambda run: MAX_EASY_STEPS),
+    Stage(
+        "easy columns",
+        "columns",
+        _easy_columns,
+        _leave_no_enumeration,
+        lambda run: MAX_EASY_STEPS,
+    ),
+    Stage("easy columns", "enumeration", _enumeration_at_columns, _always),
     Stage("relaxation", "relaxed", _relaxation, can_fail=False),
     Stage("enumeration", "enumeration", _enumeration),
-    Stage("columns", "columns", _late_columns, _always, _max_late_steps),
+    Stage("columns", "columns", _late_columns, _leave_no_enumeration, _max_late_steps),
+    Stage("columns", "enumeration", _enumeration_at_columns, _always),
 )
 COLUMN_STAGES = (
     Stage("centre", "relaxed", _centre, max_steps=lambda run: CENTRE_ITERATIONS, can_fail=False),
-    Stage("columns", "columns", _columns, _always, can_fail=False),
+    Stage("columns", "columns", _columns, _leave_no_enumeration, can_fail=False),
+    Stage("columns", "enumeration", _enumeration_at_columns, _always, can_fail=False),
 )
 
 

@@ -111,55 +111,31 @@ class StagedRun(Attached):
         BackendFailure
             If a solver ends without a verdict, and no other stage bounds the node.
         """
-        stage = self.current
+        stage, part = self.current, self._part
         try:
-            progress = None if self._is_overdue else self._step(cutoff, time_left)
+            progress = None if self._is_overdue else part.advance(cutoff, time_left)
         except BackendFailure:
             if not stage.can_fail:
                 raise
             progress = None
         if progress is None:
             return self._give_up(cutoff, time_left)
+        if part is self.enumeration and part.is_out_of_reach:
+            self.skip(stage.name)
         if progress.stalled and progress.bound.value < cutoff and not stage.is_last(self, cutoff):
             progress = replace(progress, stalled=not self.go_on(cutoff))
         return self._with_best_bound(progress)
 
     @property
     def _is_overdue(self) -> bool:
-        """True if the stage has taken so long that it is to be given up."""
-        if self._are_columns_finished:
-            return False
+        """True if the stage has reached its maximum number of steps."""
         most = self.current.max_steps(self)
         return most < math.inf and self._part.n_iterations >= most
-
-    @property
-    def _are_columns_finished(self) -> bool:
-        return self.columns is not None and self.columns.is_finished
 
     @property
     def _part(self) -> Any:
         """Part of the current stage."""
         return getattr(self, self.current.part)
-
-    def _step(self, cutoff: float, time_left: TimeLeft) -> BoundProgress:
-        """Take a step of the part of the stage; stalled when the stage has ended.
-
-        Where columns leave a gap, clusters are enumerated at their prices.
-        """
-        part, columns, enumeration = self._part, self.columns, self.enumeration
-        if enumeration is None or not (part is enumeration or self._are_columns_finished):
-            progress: BoundProgress = part.advance(cutoff, time_left)
-            leaves_gap = progress.stalled and progress.bound.value < cutoff < math.inf
-            if part is not columns or not leaves_gap or columns.duals is None:
-                return progress
-            self.enumerate(columns.duals, cutoff, columns.least)
-            return replace(progress, stalled=False)
-        enumeration.advance()
-        if enumeration.is_out_of_reach:
-            self.skip(self.current.name)
-        bound = enumeration.bound
-        # At the cutoff it has ended as it was to.
-        return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
 
     def _give_up(self, cutoff: float, time_left: TimeLeft) -> BoundProgress:
         """Give the current stage up, and take a step of the next one if there is any."""
@@ -171,7 +147,7 @@ class StagedRun(Attached):
             self.columns = None
         if self.go_on(cutoff):
             return self.advance(cutoff, time_left)
-        return self._with_best_bound(BoundProgress(self.bound, True, 0, 0))
+        return self._with_best_bound(BoundProgress(self.bound, True, 0))
 
     def go_on(self, cutoff: float) -> bool:
         """Begin the next stage that pays off; return whether there is any."""
@@ -185,7 +161,7 @@ class StagedRun(Attached):
         """Return the progress with the best bound of all parts so far."""
         best = max(progress.bound, self.bound)
         self.bound = best.bare()
-        return replace(progress, bound=best, n_iterations=self.n_iterations)
+        return replace(progress, bound=best)
 
     def affinity(self) -> NDArray[np.float64]:
         return self._begun[0].affinity()
@@ -311,7 +287,7 @@ class Stage:
     """Stage of a run: when it begins and ends. It has no state of its own.
 
     name : for the stages that a run, or its children, skip
-    part : name of the part that it takes steps of; columns enumerate clusters at the end
+    part : attribute of the run that takes the steps
     begin : begins the stage of a run at a cutoff if it pays off; returns whether it does
     is_last : whether bounding the node ends with this stage, if that leaves a gap to the cutoff
     max_steps : iterations of the part after which the stage is given up

@@ -208,7 +208,8 @@ def test_the_bound_of_far_clusters_is_their_cost(seed):
     assert cost * (1 - 1e-6) <= safe_bound(relaxation, dual).value <= cost
     between = of_blocks[:, None] != of_blocks
     assert (dual.N[between & ~relaxation.forbidden] > 0).all()
-    progress = SdpBounding().start(contraction, None, of_blocks).advance(cost * (1 - 1e-5))
-    assert progress.n_iterations == 0
+    run = SdpBounding().start(contraction, None, of_blocks)
+    progress = run.advance(cost * (1 - 1e-5))
+    assert run.n_iterations == 0
     assert cost * (1 - 1e-5) <= progress.bound.value <= cost
     assert progress.bound.evidence is not None

@@ -199,7 +199,7 @@ class PlaceRun(Attached):
 
     def _progress(self, stalled: bool = False, is_cut: bool = False) -> BoundProgress:
         bound = ProvenBound(self.bound.value, self.proof)
-        return BoundProgress(bound, stalled, len(self.places), self.n_iterations, is_cut)
+        return BoundProgress(bound, stalled, len(self.places), is_cut)
 
     def _round(self, left: float, time_left: TimeLeft) -> None:
         """Take a round. The state changes at its end: without time, nothing changes.
