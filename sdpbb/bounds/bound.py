@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,11 +131,14 @@ class PairFixings:
 
 
 class BoundRun(Protocol[Warm_co]):
-    """Bounding of one node, in steps; bounds only ever rise from step to step.
+    """Bounding of one node, in steps; bounds never fall from step to step.
 
-    A run is its state: `BoundingMethod.resume` continues from its copies, pickles and archives, to
-    the last bit (see `sdpbb.runtime.archive.Attached`).
+    A run is its state. Copies, pickles and archives of it resume to the last bit once they are
+    attached (see `sdpbb.runtime.archive.Attached`).
     """
+
+    def attach(self, contraction: Contraction, method: Any) -> Self:
+        """Attach the run, or a copy, to the contraction and the method that it started with."""
 
     @property
     def n_iterations(self) -> int:
@@ -194,10 +197,6 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         """
 
     @abstractmethod
-    def resume(self, contraction: Contraction, run: Any) -> BoundRun[WarmStart]:
-        """Return the run, or a copy or unpickled one, attached to the contraction it started on."""
-
-    @abstractmethod
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about."""
 
@@ -247,9 +246,6 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         points, weights = instance.scaled
         return components_apart(contraction, points, cutoff, stop, weights), None
 
-    def provisional(self, run: BoundRun[WarmStart], best: ProvenBound) -> ProvenBound:
-        """Return the bound of a run that is paused.
-
-        It is the best so far, or a better one if that can be proven with little work.
-        """
-        return best
+    def provisional(self, run: BoundRun[WarmStart]) -> ProvenBound:
+        """Return a bound of a paused run that little work proves; it may be below its last one."""
+        return ProvenBound(0.0)

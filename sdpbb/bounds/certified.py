@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Effort, Evidence, scatter_bound
-from sdpbb.checker.kernel.geometry import Contracted
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Rules, with_limits
@@ -89,12 +88,8 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def _judge(self) -> Judge:
+    def judge(self) -> Judge:
         return Judge(self.stated.geometry)
-
-    def contracted(self, contraction: Contraction) -> Contracted:
-        """Return the points of a contraction, as the checker sees them."""
-        return self._judge.contracted(_blocks(contraction))
 
     def components_apart(
         self,
@@ -109,7 +104,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
             return component_of, None
         below = _widened_cutoff(cutoff)
         blocks = _blocks(contraction)
-        far = self._judge.far(blocks, below)
+        far = self.judge.far(blocks, below)
         apart = replace(blocks, adjacency=blocks.adjacency | far).component_of
         component_of = np.zeros(blocks.m, np.intp) if apart is None else apart
         across = (component_of[:, None] != component_of) & ~blocks.adjacency
@@ -126,7 +121,8 @@ class CertifiedBounding(BoundingMethod[Warm]):
         """
         if not self.fits_memory:
             return ProvenBound(0.0)
-        bound = scatter_bound(self.contracted(contraction), contraction.adjacency)
+        contracted = self.judge.contracted(_blocks(contraction))
+        bound = scatter_bound(contracted, contraction.adjacency)
         return ProvenBound(_rounded_down(bound))
 
     def cost_of_only(
@@ -135,7 +131,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         """Return the scatter: it is all that the checker knows of the cost."""
         return self.scatter(contraction)
 
-    def provisional(self, run: BoundRun[Warm], best: ProvenBound) -> ProvenBound:
+    def provisional(self, run: BoundRun[Warm]) -> ProvenBound:
         """Return the best bound so far, as far as the checker confirms it with little work."""
         assert isinstance(run, CertifiedRun)
         return run.provisional()
@@ -153,16 +149,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         """Return a new `CertifiedRun` on a node."""
         inner = self.inner.start(contraction, warm_start, known)
         run = CertifiedRun(inner, self.scatter(contraction), ProvenBound(0.0))
-        return self._attached(run, contraction)
-
-    def resume(self, contraction: Contraction, run: CertifiedRun[Warm]) -> CertifiedRun[Warm]:
-        """Return the run, attached to the contraction that it has started with."""
-        self.inner.resume(contraction, run.inner)
-        return self._attached(run, contraction)
-
-    def _attached(self, run: CertifiedRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
-        rules = with_limits(self.stated.rules, contraction.n_points, contraction.k)
-        return run.attach(contraction, self._judge, _blocks(contraction, rules))
+        return run.watched_by(self, contraction)
 
 
 @stored
@@ -181,10 +168,17 @@ class CertifiedRun(Attached, Generic[Warm]):
     claimed: ProvenBound
     n_idle: int = 0
 
-    def attach(self, contraction: Contraction, judge: Judge, blocks: Blocks) -> CertifiedRun[Warm]:
+    def attach(self, contraction: Contraction, method: CertifiedBounding[Warm]) -> Self:
+        """Resume on the contraction and the method that the run started with."""
+        self.inner.attach(contraction, method.inner)
+        return self.watched_by(method, contraction)
+
+    def watched_by(self, method: CertifiedBounding[Warm], contraction: Contraction) -> Self:
         """Start or resume on the contraction of the inner run."""
-        self._contraction, self._judge, self._blocks = contraction, judge, blocks
-        self._contracted = judge.contracted(blocks)
+        rules = with_limits(method.stated.rules, contraction.n_points, contraction.k)
+        self._contraction, self._judge = contraction, method.judge
+        self._blocks = _blocks(contraction, rules)
+        self._contracted = self._judge.contracted(self._blocks)
         self._check_seconds = 0.0  # of the longest check so far
         self._time_left = no_limit
         return self

@@ -202,7 +202,7 @@ class _Evaluation:
         # done a good part of the run's iterations.
         enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
         if enough or self._progress.is_cut or self.budget.is_urgent():
-            self._raise_to(self.context.bounding.provisional(run, self._bound))
+            self._raise_to(self.context.bounding.provisional(run))
         return self._result(NodeStatus.UNFINISHED)
 
     def _begin(self) -> BoundRun[Any]:
@@ -212,7 +212,7 @@ class _Evaluation:
             self._run = bounding.start(self.bounded, self.node.warm_start, self._known_labels())
         else:
             # A run changes its state, and a node is not to change.
-            self._run = bounding.resume(self.bounded, copy.deepcopy(begun))
+            self._run = copy.deepcopy(begun).attach(self.bounded, bounding)
             self._iterations_before = self._run.n_iterations
         return self._run
 

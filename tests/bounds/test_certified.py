@@ -78,7 +78,7 @@ def test_a_check_that_the_time_cuts_short_is_begun_anew(method, k, monkeypatch):
             assert progress.bound <= expected.bound
             assert not progress.stalled
             assert run.provisional() <= expected.bound
-            run = bounding.resume(contraction, archived(run))
+            run = archived(run).attach(contraction, bounding)
             time_left.ends = False
             progress = run.advance(cutoff, time_left)
         assert progress.bound == expected.bound

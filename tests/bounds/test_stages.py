@@ -188,7 +188,7 @@ def test_exact_pricing_of_an_enumeration_is_given_up_after_so_many_slices(most):
         run = bounding.start(contraction, None)
         while ENUMERATION not in run.skipped:
             assert not run.advance(cutoff).stalled
-            run = bounding.resume(contraction, pickle.loads(pickle.dumps(run)))
+            run = pickle.loads(pickle.dumps(run)).attach(contraction, bounding)
     assert run.enumeration.n_slices == most
 
 

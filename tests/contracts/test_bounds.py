@@ -93,7 +93,7 @@ def test_a_bound_is_at_most_the_optimum_and_resumes_to_the_last_bit(problem, dat
         before, n_iterations = 0.0, 0
         for _ in range(MOST_STEPS):
             progress = whole.advance(cutoff)
-            paused = method.resume(contraction, archived(paused))
+            paused = archived(paused).attach(contraction, method)
             again = paused.advance(cutoff)
             assert (again.bound, again.stalled) == (progress.bound, progress.stalled)
             assert paused.n_iterations == whole.n_iterations >= n_iterations

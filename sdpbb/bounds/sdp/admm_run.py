@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,11 +111,11 @@ class AdmmRun(Attached):
         run = cls(warm_start is not None, ProvenBound(max(0.0, own)), admm)
         return run._attach(contraction, relaxation, parameters)
 
-    def attach(self, contraction: Contraction, parameters: SdpParameters) -> Self:
-        """Resume on the contraction that the run has started with."""
+    def attach(self, contraction: Contraction, method: Any) -> Self:
+        """Resume on the contraction and the `SdpBounding` that the run started with."""
         relaxation = Relaxation.of(contraction)
         self.admm.attach(relaxation)
-        return self._attach(contraction, relaxation, parameters)
+        return self._attach(contraction, relaxation, method.parameters)
 
     def _attach(
         self, contraction: Contraction, relaxation: Relaxation, parameters: SdpParameters

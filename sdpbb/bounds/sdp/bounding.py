@@ -71,10 +71,6 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         """Return a new run on a node."""
         return self._run.begin(contraction, self.parameters, warm_start, known)
 
-    def resume(self, contraction: Contraction, run: AdmmRun) -> AdmmRun:
-        """Return the run, attached to the contraction that it has started with."""
-        return run.attach(contraction, self.parameters)
-
 
 @stored
 class ConicRun(AdmmRun):

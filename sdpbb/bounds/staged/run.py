@@ -89,7 +89,7 @@ class StagedRun(Attached):
         """Resume on the contraction that the run has started with."""
         self.contraction, self.method = contraction, method
         if self.relaxed is not None:
-            method.sdp.resume(contraction, self.relaxed)
+            self.relaxed.attach(contraction, method.sdp)
         for part in (self.pricer, self.places):
             if part is not None:
                 part.attach(contraction)
@@ -327,10 +327,6 @@ class StagedBounding(BoundingMethod[StagedWarmStart]):
     ) -> StagedRun:
         """Return a new `StagedRun` on a node."""
         inherited = warm_start or StagedWarmStart()
-        run = self.resume(contraction, StagedRun(inherited, known, inherited.skipped))
+        run = StagedRun(inherited, known, inherited.skipped).attach(contraction, self)
         run.go_on(math.inf)
         return run
-
-    def resume(self, contraction: Contraction, run: StagedRun) -> StagedRun:
-        """Return the run, attached to the contraction that it has started with."""
-        return run.attach(contraction, self)

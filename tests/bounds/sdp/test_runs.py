@@ -103,7 +103,7 @@ def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(n_i
     assert cut.n_iterations == n_iterations
     assert not progress.stalled
     assert 0.0 <= progress.bound.value <= BEST.cost
-    cut = SdpBounding().resume(SMALL, pickle.loads(pickle.dumps(cut)))
+    cut = pickle.loads(pickle.dumps(cut)).attach(SMALL, SdpBounding())
     for run in (cut, whole):
         while run.n_iterations % 10 or run.n_iterations < 30:
             run.advance(BEST.cost)
