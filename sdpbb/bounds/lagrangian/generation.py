@@ -39,13 +39,13 @@ from sdpbb.runtime.time_left import TimeLeft, no_limit
 class ExactPricing:
     """Unfinished exact pricing.
 
-    at : the dual values
+    prices : (m,) of the blocks
     target : only values below it are of interest
-    settles : whether the master programme is solved if nothing is found
+    settles : whether the master programme is solved if no cluster is found
     for_cover : whether the pool has no cover: clusters cost nothing, and prices are whole numbers
     """
 
-    at: DualValues
+    prices: NDArray[np.float64]
     target: float
     settles: bool
     for_cover: bool = False
@@ -225,7 +225,7 @@ class Generation(Attached):
         used = solution.x > 0.0
         self.support, self.x = master.columns.select(used), solution.x[used]
         self.own = own = DualValues(solution.prices, solution.sigma)
-        for_cover = solution.phase is Phase.FEASIBILITY
+        for_cover = master.phase is Phase.FEASIBILITY
         if not for_cover and master.is_worth_rounding:
             self._round()
         members = self._pricer.heuristic(own.prices, own.sigma, for_cover)
@@ -255,17 +255,17 @@ class Generation(Attached):
         self.master.observe(solution, shown)
         needed = self._closing_value(own, cutoff)
         if self.early and shown + self._paid_by_all >= cutoff:
-            self.under_way = ExactPricing(own, needed, settles=False)
+            self.under_way = ExactPricing(own.prices, needed, settles=False)
         elif not grown and self.master.settle(solution):
             optimal = -own.sigma - self._tolerance(own)
             closing = self.early and needed < optimal
             settles = not closing and self.master.is_final
-            self.under_way = ExactPricing(own, needed if closing else optimal, settles)
+            self.under_way = ExactPricing(own.prices, needed if closing else optimal, settles)
 
     def _price_in_slices(self, pricing: ExactPricing) -> None:
         """Work for a slice on unfinished exact pricing, of whichever kind it is."""
         assert self.own is not None
-        prices = pricing.at.prices
+        prices = pricing.prices
         outcome = self._pricer.exact(prices, pricing.target, pricing.for_cover)
         found = Columns.of(self._contraction, outcome.members)
         grown, least = self._add(found, self.own), outcome.least
@@ -333,7 +333,7 @@ def _pricing_for_cover(own: DualValues) -> ExactPricing:
     prices = whole_prices(own.prices)
     scale = float(np.abs(prices).max()) / float(np.abs(own.prices).max())
     target = -math.floor((own.sigma + _COVER_TOLERANCE) * scale)
-    return ExactPricing(DualValues(prices, -float(target)), float(target), True, for_cover=True)
+    return ExactPricing(prices, float(target), settles=True, for_cover=True)
 
 
 # Minimum blocks for solving master programmes by the interior point method, if a clustering is

@@ -159,7 +159,6 @@ class SpectralProjector(Attached):
         if pairs is None:
             pairs = self._exactly(M)
         weights, vectors = pairs
-        self.rank = len(weights)
         columns = vectors * np.sqrt(weights)
         if len(M) < LARGE:
             _square(columns, out)

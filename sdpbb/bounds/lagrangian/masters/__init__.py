@@ -26,7 +26,6 @@ class Phase(Enum):
 class MasterSolution:
     """Optimal solution of the restricted master programme and of its dual.
 
-    phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
     value : the minimum, with what perturbations cost
     x : (t,) how much of each column is used
     prices : (m,) lambda, >= 0 in the covering form
@@ -34,7 +33,6 @@ class MasterSolution:
     perturbation : sum of the perturbations of the covers of blocks; 0 without a penalty on prices
     """
 
-    phase: Phase
     value: float
     x: NDArray[np.float64]
     prices: NDArray[np.float64]

@@ -122,7 +122,7 @@ def solve_cover(
         if is_precise or not iterate.advance(tolerance):
             break
     duals, value = iterate.duals * unit, float(scaled.costs @ iterate.x) * unit
-    found = MasterSolution(Phase.COST, value, iterate.x, duals[:-1], float(duals[-1]), 0.0)
+    found = MasterSolution(value, iterate.x, duals[:-1], float(duals[-1]), 0.0)
     return found, is_precise
 
 

@@ -200,7 +200,6 @@ class Master(MasterProgramme):
         if self._covers:
             prices, sigma = np.maximum(prices, 0.0), max(sigma, 0.0)
         return MasterSolution(
-            phase=self.phase,
             value=vertex.objective * unit,
             x=np.maximum(vertex.x[first:], 0.0),
             prices=prices * unit,
