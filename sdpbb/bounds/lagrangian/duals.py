@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import ProvenBound, unions_of
+from sdpbb.bounds.bound import EPS, ProvenBound, unions_of
 from sdpbb.bounds.lagrangian.reach import effective_dimension
 from sdpbb.bounds.sdp.first_duals import clustering_prices
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Partition
 from sdpbb.runtime.archive import stored
-
-_EPS = float(np.finfo(np.float64).eps)
 
 # Whole prices, and sums of them below 2^53: floats hold these exactly.
 _LARGEST_PRICE, _LARGEST_SUM = 2.0**40, 2.0**52
@@ -78,9 +76,9 @@ def lagrangian_bound(
     bound = total + rest
     if not math.isfinite(bound):
         raise ValueError("prices, least: expected finite numbers")
-    bound -= 2.0 * _EPS * (abs(total) + abs(rest))
+    bound -= 2.0 * EPS * (abs(total) + abs(rest))
     paid = contraction.soft.constant_below
-    bound = bound + paid - 2.0 * _EPS * (abs(bound) + paid) if paid else bound
+    bound = bound + paid - 2.0 * EPS * (abs(bound) + paid) if paid else bound
     return ProvenBound(bound, Lagrangian(prices, least))
 
 

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
-from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.bound import EPS, ProvenBound
 from sdpbb.bounds.lagrangian.columns import Columns, Membership
 from sdpbb.bounds.lagrangian.exact_cover import cheapest_exact_cover, violated_triples
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.backends.highs import Basis, Vertex, optimal_vertex
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.float64]:
@@ -35,8 +33,8 @@ def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.floa
     inside = float(e[w > 0.0].max(initial=0.0))
     terms = 2.0 * (c.shape[1] + np.diff(sets.indptr) + inside + len(soft)) + 32.0
     crossed = 32.0 * np.sqrt(columns.costs) * np.sqrt(lengths)  # their product may be too large
-    second = 1024.0 * _EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
-    margin = _EPS * (terms * columns.costs + crossed + second)
+    second = 1024.0 * EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
+    margin = EPS * (terms * columns.costs + crossed + second)
     # Weights of soft pairs have been summed up before.
     margin += 2.0 * soft.uncertainty
     return np.asarray(np.maximum(columns.costs - margin, 0.0))

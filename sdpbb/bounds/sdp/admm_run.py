@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
+from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound, scatter_bound
 from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart, clustering_affinity, clustering_dual
@@ -58,14 +58,6 @@ class Patience:
         return cutoff - best > (1.0 - self.progress) * (cutoff - earlier[-1])
 
 
-# The root still has to find its cuts, and a closed root needs no tree. With the patience of
-# children, two of 18 glass sets branched that close otherwise.
-ROOT = Patience(iterations=200, progress=0.2)
-# With the patience of the root, trees took 1.7 times as long on the five hardest sets of ecoli and
-# accent.
-CHILD = Patience(iterations=40, progress=0.4)
-
-
 @stored
 @dataclass(eq=False)
 class AdmmRun(Attached):
@@ -75,8 +67,15 @@ class AdmmRun(Attached):
     best : the best bound so far
     admm : the first-order method
     history : (iteration, best bound) after each evaluation of the bound that was due
-    separated_at : iterations when cuts were last looked for
+    separated_at : iterations at the last separation of cuts
     """
+
+    # The root still has to find its cuts, and a closed root needs no tree. With the patience of
+    # children, two of 18 glass sets branch instead.
+    ROOT = Patience(iterations=200, progress=0.2)
+    # With the patience of the root, trees took 1.7 times as long on the five hardest sets of ecoli
+    # and accent.
+    CHILD = Patience(iterations=40, progress=0.4)
 
     is_child: bool
     best: ProvenBound
@@ -106,9 +105,7 @@ class AdmmRun(Attached):
             admm = Admm.at(relaxation, dual, clustering_affinity(contraction, known))
         else:
             admm = Admm.centre(relaxation)
-        # The scatter inside blocks, less what rounding can have added to it.
-        own = float(contraction.scatter.sum()) + contraction.soft.constant - relaxation.rounding
-        run = cls(warm_start is not None, ProvenBound(max(0.0, own)), admm)
+        run = cls(warm_start is not None, scatter_bound(contraction), admm)
         return run._attach(contraction, relaxation, parameters)
 
     def attach(self, contraction: Contraction, method: Any) -> Self:
@@ -126,7 +123,11 @@ class AdmmRun(Attached):
 
     @property
     def _patience(self) -> Patience:
-        return CHILD if self.is_child else ROOT
+        return self.CHILD if self.is_child else self.ROOT
+
+    @property
+    def _max_iterations(self) -> int:
+        return self.parameters.max_iterations
 
     @property
     def n_iterations(self) -> int:
@@ -196,7 +197,7 @@ class AdmmRun(Attached):
         if self.relaxation.m < LARGE or basis is None or not history:
             return True
         now = self.n_iterations
-        if now >= BOUND_GROWTH * history[-1][0] or now >= self.parameters.max_iterations:
+        if now >= BOUND_GROWTH * history[-1][0] or now >= self._max_iterations:
             return True
         estimate = max(function.estimate(basis), self.best.value)
         return estimate >= cutoff or self._patience.has_run_out([*history, (now, estimate)], cutoff)
@@ -210,7 +211,7 @@ class AdmmRun(Attached):
         return seconds_left < LATE * (iteration + max(bound, iteration))
 
     def _is_stalled(self, cutoff: float) -> bool:
-        is_last = self.n_iterations >= self.parameters.max_iterations
+        is_last = self.n_iterations >= self._max_iterations
         return is_last or self._patience.has_run_out(self.history, cutoff)
 
     def _separate_if_due(self) -> None:

@@ -28,9 +28,7 @@ _EXERCISED = 4
 # Maximum new cuts per block and round. An interior-point method can use more, but most cuts of a
 # round are not needed.
 CUTS_PER_BLOCK = 2
-# Stall tests without and with a warm start, an iteration being a round; maximum rounds of a node.
-ROOT = Patience(iterations=3, progress=0.2)
-CHILD = Patience(iterations=2, progress=0.4)
+# Maximum rounds of a node.
 MAX_ROUNDS = 30
 # Entries of Z below this part of the diagonal are taken for zero before cuts are separated: an
 # interior-point method returns no zeros, and separation is fast where there are many.
@@ -89,9 +87,11 @@ class ConicRun(AdmmRun):
     An iteration cannot be interrupted.
     """
 
+    ROOT, CHILD = Patience(iterations=3, progress=0.2), Patience(iterations=2, progress=0.4)
+
     @property
-    def _patience(self) -> Patience:
-        return CHILD if self.is_child else ROOT
+    def _max_iterations(self) -> int:
+        return MAX_ROUNDS
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Solve the relaxation with the present cuts, and separate."""
@@ -105,10 +105,6 @@ class ConicRun(AdmmRun):
         self.admm.replace_cuts(fresh)
         stalled = not len(fresh) or self._is_stalled(cutoff)
         return BoundProgress(max(bounds), stalled, n_cuts)
-
-    def _is_stalled(self, cutoff: float) -> bool:
-        is_last = self.n_iterations >= MAX_ROUNDS
-        return is_last or self._patience.has_run_out(self.history, cutoff)
 
     def _solve(self) -> bool:
         """Replace the iterate by the solver's solution; return whether there is one."""

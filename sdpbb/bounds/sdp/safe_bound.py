@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.bound import EPS, ProvenBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.runtime.archive import stored
 from sdpbb.runtime.arrays import Booleans, Reals
 from sdpbb.runtime.jit import njit
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @stored
@@ -113,7 +111,7 @@ class DualFunction:
             relaxation=relaxation,
             restricted=relaxation.deflated(S, magnitude),
             constant=float(dual.cuts.rhs @ t) + uSu,
-            margin=_EPS * ((4 * k + 8) * m * float(np.linalg.norm(terms)) + 16 * rhs_terms),
+            margin=EPS * ((4 * k + 8) * m * float(np.linalg.norm(terms)) + 16 * rhs_terms),
         )
 
     def bound(self) -> ProvenBound:
@@ -214,7 +212,7 @@ def pairs_apart(
     """
     budget = (cutoff - bound.value) / relaxation.scale
     # The subtraction and the division round, and the bound's margin does not cover them.
-    budget += 4.0 * _EPS * (abs(cutoff) + abs(bound.value)) / relaxation.scale
+    budget += 4.0 * EPS * (abs(cutoff) + abs(bound.value)) / relaxation.scale
     if not 0.0 < budget < np.inf:
         return np.empty((0, 2), np.intp)
     N = nonnegative_part(relaxation, dual)

@@ -112,14 +112,18 @@ def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(n_i
 
 
 def test_the_root_is_given_up_later_than_its_children():
-    with constants({f"{ADMM}ROOT": Patience(80, 0.99), f"{ADMM}CHILD": Patience(40, 0.99)}):
+    with constants(
+        {f"{ADMM}AdmmRun.ROOT": Patience(80, 0.99), f"{ADMM}AdmmRun.CHILD": Patience(40, 0.99)}
+    ):
         root = SdpBounding().start(SMALL, None)
         child = SdpBounding().start(SMALL, root.warm_start())
         assert [root.advance(1e9).stalled for _ in range(5)] == [False] * 4 + [True]
         assert [child.advance(1e9).stalled for _ in range(3)] == [False] * 2 + [True]
 
 
-@pytest.mark.parametrize(("name", "value"), [("MAX_ROUNDS", 2), ("ROOT", Patience(1, 0.999))])
+@pytest.mark.parametrize(
+    ("name", "value"), [("MAX_ROUNDS", 2), ("ConicRun.ROOT", Patience(1, 0.999))]
+)
 def test_a_node_of_a_conic_solver_is_given_up(name, value):
     with constants({f"{ROUNDS}CUTS_PER_BLOCK": 1, f"{ROUNDS}{name}": value}):
         run = bounding_by("scs").start(contract(clouds(7, 20, 4)), None)
@@ -140,7 +144,7 @@ def test_bounds_of_large_matrices_are_left_out_while_they_cannot_close_the_node(
     while run.advance(cutoff).bound.value < cutoff:
         assert run.n_iterations < 100
     assert run.history[-1][0] == run.n_iterations == 100
-    with constants({f"{ADMM}BOUND_GROWTH": 100.0, f"{ADMM}ROOT": Patience(60, 0.9)}):
+    with constants({f"{ADMM}BOUND_GROWTH": 100.0, f"{ADMM}AdmmRun.ROOT": Patience(60, 0.9)}):
         run = SdpBounding().start(PLANE, None)
         progress = ended(run, 1e6)
     assert run.history[-1] == (run.n_iterations, progress.bound.value)

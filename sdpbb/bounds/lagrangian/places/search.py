@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import ProvenBound, rounding_of
+from sdpbb.bounds.bound import EPS, ProvenBound, rounding_of
 from sdpbb.bounds.lagrangian.duals import lagrangian_bound
 from sdpbb.bounds.lagrangian.places.box_kernels import (
     DEPTH,
@@ -22,8 +22,6 @@ from sdpbb.bounds.lagrangian.places.value_kernels import NO_LIMITS, AmountLimits
 from sdpbb.bounds.lagrangian.reach import PLACE_DIMENSIONS
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import WORK, TimeLeft, check_time
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ def price_bound(
     """
     of_blocks = contraction.weights * prices + contraction.scatter
     magnitude = math.fsum(np.abs(of_blocks)) + 2.0 * math.fsum(contraction.scatter)
-    margin = 8.0 * _EPS * magnitude + rounding_of(contraction)
+    margin = 8.0 * EPS * magnitude + rounding_of(contraction)
     return lagrangian_bound(contraction, of_blocks, -greatest - margin)
 
 
@@ -157,15 +155,15 @@ class PlaceSearch:
             ratios=np.zeros(n),
             amounts=np.zeros(n),
             # Sums of n terms; and the middles of boxes, from which points are looked at.
-            rounding=_EPS * (4.0 * n + 256.0),
+            rounding=EPS * (4.0 * n + 256.0),
         )
         self._tolerance, self._share = tolerance, share
         low, high = points.min(axis=0), points.max(axis=0)
         square = float(((high - low) ** 2).sum())
-        self._margin = 256.0 * _EPS * float(weights.sum()) * square
+        self._margin = 256.0 * EPS * float(weights.sum()) * square
         if of.is_limited:  # rates are ratios of gains, which are rounded
             largest = float(((np.abs(prices) + square) / of.rates).max())
-            self._margin += 256.0 * _EPS * float(of.amounts.sum()) * largest
+            self._margin += 256.0 * EPS * float(of.amounts.sum()) * largest
         self._candidates = np.arange(4 * n + 64)
         self._stack = BoxStack(
             order=np.arange(DEPTH),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.bounds.bound import rounding_of
+from sdpbb.bounds.bound import EPS, rounding_of
 from sdpbb.bounds.lagrangian.columns import Membership
 from sdpbb.bounds.lagrangian.reach import effective_dimension
 from sdpbb.bounds.lagrangian.sets.nodes import PricingArrays
@@ -17,7 +17,6 @@ from sdpbb.problem import Contraction
 from sdpbb.problem.quantities import Quantity, UpperLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
 
-_EPS = float(np.finfo(np.float64).eps)
 # From this effective dimension on, numbers of points are bounded instead of boxes halved. In 2 and
 # 3 dimensions a search without boxes takes 1.2 times and a quarter of the nodes. Budgets exclude
 # boxes, too: then a block cannot be chosen because it gains wherever the mean is.
@@ -282,7 +281,7 @@ class PricingProblem:
             total += 4.0 * points * self.reach**2
         sums: float = (16 * m + 64 * p + 64) * total
         coordinates: float = 16 * p * self.reach * float(np.sqrt(points * total))
-        return _EPS * (sums + coordinates) + self.rounding
+        return EPS * (sums + coordinates) + self.rounding
 
     def members(self, found: NDArray[np.bool_]) -> Membership:
         """Return marks (t, m) by block, from marks (t, m) by position."""
