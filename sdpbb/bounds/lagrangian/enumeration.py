@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
-from sdpbb.bounds.lagrangian.columns import Columns
+from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.duals import DualValues, lagrangian_bound
 from sdpbb.bounds.lagrangian.partitioning import cheapest_partition
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
@@ -162,8 +162,7 @@ class Enumeration(Attached):
         m = self._contraction.n_blocks
         members = np.unpackbits(self.found, axis=1, count=m).astype(bool)
         if self._contraction.oracles:
-            keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
-            members = members[np.array(keep, bool)]
+            members = members[allowed(self._contraction, members)]
         columns = Columns.of(self._contraction, members)
         found = cheapest_partition(self._contraction, columns, self.cutoff, self.at.prices)
         if found.bound > self.bound:

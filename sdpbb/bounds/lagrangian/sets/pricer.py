@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.lagrangian.columns import Membership
+from sdpbb.bounds.lagrangian.columns import Membership, allowed
 from sdpbb.bounds.lagrangian.sets.climbing_kernels import climb
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
@@ -187,8 +187,8 @@ class BranchingPricer(Attached):
         """Return the clusters that oracles allow; learn forbidden sets from the others."""
         if not self._contraction.oracles or not len(members):
             return members
-        keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
-        learned = [self._least_forbidden(row) for row in members[~np.array(keep)]]
+        keep = allowed(self._contraction, members)
+        learned = [self._least_forbidden(row) for row in members[~keep]]
         if learned:
             # The problems have changed, and the search was on one of them.
             self._problems.clear()
