@@ -27,6 +27,7 @@ from sdpbb.bounds.lagrangian.masters import MasterProgramme, MasterSolution, Pha
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
 from sdpbb.bounds.lagrangian.masters.simplex import Master
 from sdpbb.bounds.lagrangian.primal import round_to_clustering
+from sdpbb.bounds.lagrangian.reach import uses_interior
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
@@ -334,13 +335,3 @@ def _pricing_for_cover(own: DualValues) -> ExactPricing:
     scale = float(np.abs(prices).max()) / float(np.abs(own.prices).max())
     target = -math.floor((own.sigma + _COVER_TOLERANCE) * scale)
     return ExactPricing(prices, float(target), settles=True, for_cover=True)
-
-
-# Minimum blocks for solving master programmes by the interior point method, if a clustering is
-# known. u1060 in the plane, k = 100: 16 programmes of a tenth of a second each.
-INTERIOR_FROM = 256
-
-
-def uses_interior(contraction: Contraction) -> bool:
-    """Return whether the interior point method solves the master programmes of a node."""
-    return contraction.is_monotone and contraction.n_blocks >= INTERIOR_FROM

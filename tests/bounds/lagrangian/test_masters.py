@@ -14,6 +14,7 @@ from sdpbb.bounds.lagrangian.columns import allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
+from sdpbb.bounds.lagrangian.reach import Reach
 from sdpbb.bounds.staged.methods import ColgenBounding
 from sdpbb.problem import Contraction, Instance, MaximumSize, SoftCannotLinks, contract
 from sdpbb.run.parameters import SolverParameters
@@ -37,7 +38,7 @@ from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
 SCHEMES = ("no prices known", "box", "interior")
-INTERIOR_FROM = "bounds.lagrangian.generation.INTERIOR_FROM"
+FOR_INTERIOR = "bounds.lagrangian.reach.FOR_INTERIOR"
 
 
 def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
@@ -50,7 +51,7 @@ def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
         return Generation.begin(contraction, pricer)
     rows = clusterings(contraction.n_blocks, contraction.k)
     labels = next((row for row in rows if contraction.keeps(row)), None)
-    with constants({INTERIOR_FROM: 1}):
+    with constants({FOR_INTERIOR: Reach(monotone=True)}):
         generation = Generation.begin(contraction, pricer, labels)
     is_interior = isinstance(generation.master, InteriorMaster)
     assert is_interior == (labels is not None and contraction.is_monotone)
@@ -211,7 +212,7 @@ def test_both_masters_prove_the_same_of_many_blocks():
     contraction = contracted(points, 60)
     labels = np.argsort(np.argsort(points[:, 0])) * 60 // 300
     last = finished(ColgenBounding().start(contraction, None, labels))
-    with constants({INTERIOR_FROM: 1000}):
+    with constants({FOR_INTERIOR: Reach(blocks=1000)}):
         other = finished(ColgenBounding().start(contraction, None, labels))
     assert last.bound.value == pytest.approx(other.bound.value, rel=1e-6)
 
