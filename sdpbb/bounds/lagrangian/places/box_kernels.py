@@ -1,24 +1,23 @@
-"""Branch and bound over boxes of places: the greatest value that a place has.
+"""Branch and bound over boxes of places: the greatest value of a place.
 
 With u = x_i - m for the middle m of a box with half-widths r, a place m + e of it, a = y_i - |u|^2,
-p = 2 u.e and R = 2 |u|.r, point i is worth max(0, a + p - |e|^2) there, |p| <= R. It is
+p = 2 u.e and R = 2 |u|.r, point i has the gain max(0, a + p - |e|^2) there, |p| <= R. It is
 
-    out   if that is 0 in all of the box,
-    in    if it is a + p - |e|^2 in all of the box: of these, only sums are kept,
-    open  else: at most max(0, a + p), and so at most the secant of that over [-R, R], and at
-          most (a + p + t)^2 / (4 t), the parabola that touches it at p = -a - t and -a + t, where
-          t = max(|a|, R).
+    out   if the gain is 0 in all of the box,
+    in    if it is a + p - |e|^2 in all of the box: only sums of these points are stored,
+    open  otherwise: the gain is at most max(0, a + p). So it is at most the secant of that over
+          [-R, R], and at most (a + p + t)^2 / (4 t), the parabola that touches it at p = -a - t and
+          -a + t, where t = max(|a|, R).
 
-Sums of either, with those of the points inside, are quadratics in e, whose products of coordinates
-go to the squares; what remains is maximised coordinate by coordinate. What is in or out of a box
-is in or out of its parts. What cannot-links cost every cluster with its place in the box
-(`conflict_kernels.py`) is deducted.
+Sums of secants, or of parabolas, and of the points inside are quadratics in e. Their products of
+coordinates are bounded by squares; the rest is maximised coordinate by coordinate. Points in or out
+of a box are in or out of its parts. The charges of cannot-links at every place of the box
+(`conflict_kernels.py`) are deducted.
 
-Where clusters keep limits, each box has a rate t, that of its middle: y_i is replaced by
-y_i - t q_i / w_i, and what limits say is worth t U (`value_kernels.py`). As the
-rate of a place grows with each gain there, the least and the greatest gains in the box say between
-which numbers the rates of all its places are. A point is out or in if it is at all of these, so
-that it is for parts of the box, too, whose rates are among them.
+With limits on clusters, each box has the rate t of its middle: y_i - t q_i / w_i replaces y_i, and
+t U is added (`value_kernels.py`). The rate of a place grows with each gain there, so the least and
+the greatest gains in the box limit the rates of all its places. A point is out or in if it is out
+or in at all of these rates; then it is so in parts of the box, too.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ from sdpbb.bounds.lagrangian.places.value_kernels import AmountLimits, limit_at,
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 
-# Most boxes that wait. Each step halves one, so that none of them is wider than 2^-90 of the first.
+# Maximum boxes that wait. Each step halves one, so that none is wider than 2^-90 of the first.
 DEPTH = 300
 
-# Work of a box besides that of its points.
+# Work of a box, in points, in addition to its points.
 _OF_A_BOX = 30
 
 FINISHED, PAUSED, FULL = 0, 1, 2
-"""Why `search_boxes` has ended: no box is left, the work is done, or the candidates need room."""
+"""Why `search_boxes` ended: no boxes remain, the work is done, or the candidates need room."""
 
 
 class BoxProblem(NamedTuple):
-    """Points of which the most valuable place is searched for.
+    """Points, for a search for the place of the greatest value.
 
-    data : (n, 6) points (3), prices, weights, and amounts of the limited measure by weight
-    limits : on that measure
-    pairs, ends : (p, 2) cannot-links, and the points in any
+    data : (n, 6) points (3), prices, weights, and limited amounts by weight
+    limits : on these amounts
+    pairs, ends : (p, 2) cannot-links, and the points in them
     left, place, half, ratios, amounts : scratch (n,), (3,), (3,), (n,), (n,)
     rounding : relative error of a sum of as many terms
     """
@@ -63,17 +62,16 @@ class BoxProblem(NamedTuple):
 
 
 class BoxStack(NamedTuple):
-    """Boxes that wait, and the sums that belong to them.
+    """Boxes that wait, and their sums.
 
     order : (DEPTH,) the row of the box at each position of the stack; the other arrays but `end`
         are by row
-    end : (DEPTH,) by position: where the room of the candidates of this box and all below it ends
+    end : (DEPTH,) by position: end of the candidates of this box and all boxes below it
     low, high : (DEPTH, 3)
-    bound : (DEPTH,) on the values in it
+    bound : (DEPTH,) on the values in the box
     first, n_open : (DEPTH,) its open points, in `candidates`
-    inside : (DEPTH, 7) of the points inside: weight, sum of a, sum of u (3), sum without signs,
-        amount of the limited measure
-    rate : (DEPTH, 3) t, and the numbers between which it is at all places of the box
+    inside : (DEPTH, 7) sums over the points inside: weight, a, u (3), absolute values, amount
+    rate : (DEPTH, 3) t, and its minimum and maximum over all places of the box
     major : (DEPTH, 2, 7) the two quadratics: constant with a margin for rounding, half the slopes
         (3), curvatures (3)
     """
@@ -104,7 +102,7 @@ def _greatest(half_slope: float, curvature: float, low: float, high: float) -> f
 
 @njit(cache=True, nogil=True)
 def _over(stack: BoxStack, at: int, low: Reals, high: Reals) -> float:
-    """Return the bound that the quadratics of a box give for a part of it."""
+    """Return the bound for a part of a box by the quadratics of the box."""
     least: float = stack.bound[at]
     for q in range(2):
         value = stack.major[at, q, 0]
