@@ -24,12 +24,12 @@ from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, no_limit
 # Iterations between cut rounds, and between changes of the penalty.
 ROUND_PERIOD = 10
 BALANCE_PERIOD = 10
-# Iterations between evaluations of the safe bound; their growth factor with 256 blocks or more,
-# where its eigenvalues cost as much as many iterations. An estimate that the bound closes the node
-# or stalls comes first.
+# Iterations between evaluations of the safe bound, and their growth factor with 256 blocks or more:
+# eigenvalues then take as long as many iterations. A bound is evaluated earlier if an estimate of
+# it closes the node or stalls.
 BOUND_PERIOD = 20
 BOUND_GROWTH = 1.5
-# An iteration and a bound are taken to last this many times as long as the longest before.
+# The next iteration and bound are assumed to take this many times as long as the longest before.
 LATE = 1.5
 
 
@@ -37,15 +37,15 @@ LATE = 1.5
 class Patience:
     """Stall test. The bound is not monotone over cut rounds and can stall before it jumps.
 
-    iterations : a node stalls if its bound came too little closer to the cutoff in so many
-    progress : share by which the distance between best bound and cutoff has to shrink in them
+    iterations : number of iterations in which the bound must progress
+    progress : share by which the distance from the best bound to the cutoff must shrink in them
     """
 
     iterations: int
     progress: float
 
     def has_run_out(self, history: list[tuple[int, float]], cutoff: float) -> bool:
-        """Return whether a node is given up that the cutoff would close.
+        """Return whether a node with this cutoff is given up.
 
         history : (iteration, best bound) after each evaluation of the bound
         """
@@ -53,7 +53,7 @@ class Patience:
         earlier = [bound for iteration, bound in history if iteration <= now - self.iterations]
         if not earlier or best >= cutoff:
             return False
-        if not math.isfinite(cutoff):  # no clustering is known: the bound's own progress counts
+        if not math.isfinite(cutoff):  # no clustering is known: relative to the bound
             cutoff = best + abs(best)
         return cutoff - best > (1.0 - self.progress) * (cutoff - earlier[-1])
 
@@ -66,7 +66,7 @@ class AdmmRun(Attached):
     is_child : whether it began from a warm start
     best : the best bound so far
     admm : the first-order method
-    history : (iteration, best bound) after each evaluation of the bound that was due
+    history : (iteration, best bound) after each due evaluation of the bound
     separated_at : iterations at the last separation of cuts
     """
 
@@ -93,8 +93,8 @@ class AdmmRun(Attached):
     ) -> Self:
         """Return a new run.
 
-        warm_start : to begin with, of a child
-        known : labels (m,) of a clustering of the blocks, to begin a root with
+        warm_start : of the parent, or None
+        known : labels (m,) of a clustering of the blocks, for the first dual values of a root
         """
         relaxation = Relaxation.of(contraction)
         if warm_start is not None:
@@ -134,13 +134,13 @@ class AdmmRun(Attached):
         return self.admm.n_iterations
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Iterate until the next evaluation of the safe bound. That of a root begins at once."""
+        """Iterate until the next evaluation of the safe bound; a root starts with one."""
         if self.n_iterations == 0 and not self.is_child and not self.history:
             return BoundProgress(self._evaluate(cutoff, is_due=True), False, 0)
         return self.evaluate(cutoff, self.iterate(time_left))
 
     def iterate(self, time_left: TimeLeft = no_limit) -> bool:
-        """Iterate until the safe bound is due; return whether the time ends that early."""
+        """Iterate until the safe bound is due; return whether the time ends before."""
         self._separate_if_due()
         while True:
             self._iterate()
@@ -151,7 +151,7 @@ class AdmmRun(Attached):
             self._separate_if_due()
 
     def evaluate(self, cutoff: float, is_late: bool = False) -> BoundProgress:
-        """Evaluate the safe bound. If the time has ended the iterations early, nothing follows."""
+        """Evaluate the safe bound; separate cuts unless the time has ended the iterations early."""
         bound = self._evaluate(cutoff, is_due=not is_late)
         if not is_late:
             self._separate_if_due()
@@ -170,9 +170,9 @@ class AdmmRun(Attached):
         self._iteration_seconds = max(self._iteration_seconds, RUN_CLOCK() - begun)
 
     def _evaluate(self, cutoff: float, is_due: bool) -> ProvenBound:
-        """Take the safe bound of the last iterate; return the best, with evidence if that is it.
+        """Evaluate the safe bound of the last iterate; return the best, with evidence if it is new.
 
-        is_due : whether the stall test counts it. It is left out where it can change nothing
+        is_due : whether the stall test counts it. A due bound without effect is not evaluated
         """
         begun = RUN_CLOCK()
         dual = self.dual_point()
@@ -190,8 +190,8 @@ class AdmmRun(Attached):
     def _is_worth_bounding(self, function: DualFunction, cutoff: float) -> bool:
         """Return whether to compute the eigenvalues of the bound.
 
-        Those of large matrices take as long as many iterations. They are left out where by an upper
-        estimate the node neither closes nor stalls, unless it is long since the last ones.
+        In large matrices they take as long as many iterations. They are left out if by an upper
+        estimate the node neither closes nor stalls, unless the last evaluation was long ago.
         """
         history, basis = self.history, self.admm.spectrum.basis
         if self.relaxation.m < LARGE or basis is None or not history:
@@ -231,13 +231,13 @@ class AdmmRun(Attached):
         return self.admm.dual_point()
 
     def clustering(self) -> NDArray[np.intp] | None:
-        """Return None: solutions of a relaxation are no clusterings."""
+        """Return None: the relaxation meets no clusterings."""
         return None
 
     def fixings(self, cutoff: float) -> PairFixings:
         """Return pairs of blocks that share a cluster in no clustering below the cutoff."""
         dual = self.dual_point()
-        # Not the best bound so far: that may belong to other dual values.
+        # The best bound so far may belong to other dual values.
         bound = safe_bound(self.relaxation, dual)
         return PairFixings(pairs_apart(self.relaxation, dual, bound, cutoff))
 
