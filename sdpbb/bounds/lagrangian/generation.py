@@ -265,8 +265,9 @@ class Generation(Attached):
     def _price_for_slice(self, pricing: ExactPricing) -> None:
         """Work for a slice on unfinished exact pricing.
 
-        It goes on if nothing is proven or found. New columns lead to the next master programme.
-        Without any, prices that should close the node are given up; or the programme is solved.
+        It remains unfinished if nothing is proven or found. New columns lead to the next master
+        programme. Without any, prices that should close the node are given up; or the master
+        programme is solved.
         """
         assert self.own is not None
         prices = pricing.prices

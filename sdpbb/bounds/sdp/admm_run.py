@@ -205,7 +205,7 @@ class AdmmRun(Attached):
     def _is_late(self, seconds_left: float) -> bool:
         """Return whether the bound is to be evaluated now, before the next iteration.
 
-        Both may need a full eigendecomposition, so the time of one estimates that of the other.
+        Both may need a full eigendecomposition, so each estimates the time of the other.
         """
         iteration, bound = self._iteration_seconds, self._bound_seconds
         return seconds_left < LATE * (iteration + max(bound, iteration))

@@ -122,9 +122,9 @@ def _over(stack: BoxStack, at: int, low: Reals, high: Reals) -> float:
 def _rate_of_gains(
     problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int, side: float
 ) -> float:
-    """Return the rate of the gains in box `at` of the points that are open in `parent`, around it.
+    """Return the rate for gains in box `at` of the points that are open in `parent`, which has it.
 
-    side : below 0 for the least gains in the box, 0 for those of its middle, above 0 for the most
+    side : below 0: the least gains in the box; 0: gains in its middle; above 0: the greatest gains
     """
     data, limits = problem.data, problem.limits
     first, n = stack.first[parent], stack.n_open[parent]
@@ -148,7 +148,7 @@ def _rate_of_gains(
         problem.ratios[c] = gain / data[i, 5]
         problem.amounts[c] = data[i, 4] * data[i, 5]
     held = stack.inside[parent, 6]
-    # What the points inside have beyond the most is held up by the numbers of the parent.
+    # If the points inside have more than the limit, the rates of the parent limit the result.
     left = AmountLimits(max(0.0, limits.least - held), max(0.0, limits.most - held))
     return rate_of(problem.ratios, problem.amounts, n, left)
 
@@ -157,7 +157,7 @@ def _rate_of_gains(
 def _fill_rates(
     problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int
 ) -> None:
-    """Fill in the rates of box `at`, which are among those of box `parent`."""
+    """Fill in the rates of box `at`, within the limits of box `parent`."""
     rates, low, high = stack.rate[at], stack.rate[parent, 1], stack.rate[parent, 2]
     rates[0] = min(max(_rate_of_gains(problem, candidates, stack, parent, at, 0.0), low), high)
     rates[1] = min(max(_rate_of_gains(problem, candidates, stack, parent, at, -1.0), low), rates[0])
@@ -168,9 +168,9 @@ def _fill_rates(
 def _fill(
     problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int
 ) -> float:
-    """Fill what belongs to box `at`, a part of box `parent`; return the value of its middle.
+    """Fill the rows of box `at`, a part of box `parent`; return the value of its middle.
 
-    The room for its candidates begins at stack.first[at]. `at` is not `parent`.
+    Its candidates start at stack.first[at]. `at` differs from `parent`.
     """
     data = problem.data
     m0 = 0.5 * (stack.low[at, 0] + stack.high[at, 0])
@@ -223,7 +223,7 @@ def _fill(
         opened_amount += w * q
         candidates[room + count] = i
         count += 1
-        if a + reach <= 0.0:  # at a lesser rate it may be worth something
+        if a + reach <= 0.0:  # it may have a gain at a lower rate
             continue
         if a > 0.0:
             opened += w * a
@@ -292,16 +292,16 @@ def search_boxes(
     share: float,
     work: int,
 ) -> int:
-    """Halve boxes until none may hold a value above the greatest one met by more than a tolerance.
+    """Halve boxes until no value in them exceeds the greatest one met by more than a tolerance.
 
     Parameters
     ----------
-    candidates : room for the numbers of points, grown by the caller
-    values : the greatest value met; what bounds the values of all boxes that were dropped
-    counts : boxes that wait, boxes looked at, places kept so far
-    met : (p, 4) places and their values, those of at least `share` times the greatest met before:
-        a ring
-    work : points to look at before a pause
+    candidates : numbers of points; the caller extends it
+    values : the greatest value met; upper bound on the values in all dropped boxes; six work
+    numbers
+    counts : boxes that wait, boxes examined, places stored so far
+    met : (p, 4) ring of places and their values of at least `share` times the greatest met before
+    work : number of points to examine before a pause
     """
     low, high, order, end = values[2:5], values[5:8], stack.order, stack.end
     done = 0
@@ -324,7 +324,7 @@ def search_boxes(
             if stack.high[at, j] - stack.low[at, j] > stack.high[at, axis] - stack.low[at, axis]:
                 axis = j
         middle = 0.5 * (stack.low[at, axis] + stack.high[at, axis])
-        # The halves are made above their parent, and moved down once it is no longer needed.
+        # The halves are made above their parent on the stack, and moved down when it is dropped.
         last = position
         for side in range(2):
             top = order[last + 1]
@@ -360,11 +360,11 @@ def search_boxes(
             room += stack.n_open[top]
             last += 1
             end[last] = room
-        for lower in range(position, last):  # the parent goes up, and is dropped
+        for lower in range(position, last):  # move the parent up, and drop it
             order[lower], order[lower + 1] = order[lower + 1], order[lower]
             end[lower] = end[lower + 1]
         counts[0] = last
-        # The better one is taken first.
+        # The half with the greater bound comes first.
         if last == position + 2 and stack.bound[order[position]] > stack.bound[order[position + 1]]:
             order[position], order[position + 1] = order[position + 1], order[position]
             end[position] = end[position + 1]

@@ -18,8 +18,8 @@ lower the value of a cluster of least value, so that
 
     e_i || c_i - mean_X ||^2 < a_i.
 
-In a search for all clusters below a target, of which none is below `least`, a_i plus the difference
-of the two replaces a_i. So each region is searched over the blocks that are this near to it. Other
+In a search for all clusters between `least` and a target, a_i plus the difference of the two
+replaces a_i. So each region is searched over the blocks that are this near to it. Other
 problems have one region, with all blocks.
 """
 

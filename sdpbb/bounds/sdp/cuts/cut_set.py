@@ -192,11 +192,11 @@ class ScaledCuts:
     """CutSet in the coordinates of Y, ready for the compiled sweeps.
 
     Each cut is <B, Y> >= b with a symmetric matrix B of Frobenius norm 1. The sweeps read and
-    write the upper triangle only, in svec coordinates: entries off the diagonal times sqrt(2), so
-    that products of vectors are those of matrices.
+    write only the upper triangle, in svec coordinates. These multiply entries off the diagonal by
+    sqrt(2), so that inner products are the same.
 
     start : of the terms of each cut, as in its `CutSet`
-    touched : positions, row * m + column, that cuts have terms at, in ascending order
+    touched : positions, row * m + column, of terms of cuts, ascending
     root : factor of each in svec coordinates
     place : place of the position of each term in touched
     entry : the entry of B there

@@ -1,20 +1,19 @@
 """Pentagon cuts.
 
-For five blocks in a circle, with x_pq = 1 where p and q share a cluster, else 0,
+For five blocks in a circle, with x_pq = 1 if p and q share a cluster, and 0 otherwise,
 
     2 - sum of x_pq over the edges + sum of x_pq over the chords >= 0.
 
-Valid: blocks of the five that share a cluster have at most one edge more than chords (two or three
-of them; four and five have as many), and at most two clusters hold two of the five or more. This
-is the 2-chorded odd cycle inequality of Grötschel and Wakabayashi (1990). It is no sum over
-clusters of terms that are each nonnegative: it compares clusters of different weights, as no other
-family here does.
+Valid: two or three of the five in one cluster have at most one edge more than chords, four and five
+as many. At most two clusters hold two or more of the five. This is the 2-chorded odd cycle
+inequality of Grötschel and Wakabayashi (1990). Unlike other families, it is not a sum of
+nonnegative terms of single clusters.
 
 x is not linear in Z, but has linear estimates. With the weights e_s of all blocks s,
 
-    x_pq = sum of e_s z_s,  z_s = 1 / |C| if p, q and s are in one cluster C, else 0,
+    x_pq = sum of e_s z_s,  z_s = 1 / |C| if p, q and s are in one cluster C, and 0 otherwise.
 
-where z_s is at most Z_pq, Z_ps and Z_qs, and at least 0, Z_pq + Z_ps - Z_pp, Z_pq + Z_qs - Z_qq and
+Here z_s is at most Z_pq, Z_ps and Z_qs, and at least 0, Z_pq + Z_ps - Z_pp, Z_pq + Z_qs - Z_qq and
 Z_ps + Z_qs - Z_ss. Any choice for every s is valid: lower estimates on the edges, upper ones on the
 chords.
 """
@@ -32,24 +31,24 @@ from sdpbb.runtime.jit import njit
 
 # Maximum five-cycles of groups. Memory for all of them is reserved.
 CYCLES = 10
-# Maximum cuts for each cycle, through other members of the groups. A cut through one member says
-# little about the others.
+# Maximum cuts for each cycle, through other members of the groups. A cut through one member hardly
+# limits the others.
 COPIES = 40
-# Minimum shared part of their clusters for two blocks of one group.
+# Minimum shared part of the clusters of two blocks in one group.
 TIE = 0.9
 # Maximum groups examined.
 GROUPS = 48
 # Minimum violation of a cut; its right-hand side is -2.
 TOLERANCE = 0.02
-# Places of the blocks of a circle, behind those of the checker's estimates.
+# Places of the blocks of a circle, after the places of the checker's estimates.
 CIRCLE = np.arange(30, 35)
 
 
 def separate_pentagons(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
     """Return violated five-cycles through one block of each of five groups.
 
-    Groups are of blocks that share almost all of their clusters. The same cycles through other
-    members of the groups are among them.
+    Blocks of a group are nearly always together. The same cycles through other members of the
+    groups are also returned.
     """
     if not relaxation.node.has_whole_weights:
         return CutSet.empty()
@@ -66,7 +65,7 @@ def separate_pentagons(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet
     distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
     cuts = pentagon_cuts(Z, relaxation, distinct)
     violated = cuts.select(cuts.rhs - cuts.values(Z) > TOLERANCE)
-    # Where pairs are forbidden, different cycles may be the same cut.
+    # With forbidden pairs, different cycles may give the same cut.
     first = np.unique(violated.keys, return_index=True)[1]
     return violated.select(np.sort(first))
 
