@@ -136,14 +136,14 @@ class AdmmRun(Attached):
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Iterate until the next evaluation of the safe bound; a root starts with one."""
         if self.n_iterations == 0 and not self.is_child and not self.history:
-            return BoundProgress(self._evaluate(cutoff, is_due=True), False, 0)
+            return BoundProgress(self._best_bound(cutoff, is_due=True), False, 0)
         return self.evaluate(cutoff, self.iterate(time_left))
 
     def iterate(self, time_left: TimeLeft = no_limit) -> bool:
         """Iterate until the safe bound is due; return whether the time ends before."""
         self._separate_if_due()
         while True:
-            self._iterate()
+            self._take_iteration()
             if self._is_late(time_left()):
                 return True
             if self.n_iterations % BOUND_PERIOD == 0:
@@ -152,7 +152,7 @@ class AdmmRun(Attached):
 
     def evaluate(self, cutoff: float, is_late: bool = False) -> BoundProgress:
         """Evaluate the safe bound; separate cuts unless the time has ended the iterations early."""
-        bound = self._evaluate(cutoff, is_due=not is_late)
+        bound = self._best_bound(cutoff, is_due=not is_late)
         if not is_late:
             self._separate_if_due()
         return BoundProgress(
@@ -162,14 +162,14 @@ class AdmmRun(Attached):
             is_cut=is_late,
         )
 
-    def _iterate(self) -> None:
+    def _take_iteration(self) -> None:
         begun = RUN_CLOCK()
         self.admm.iterate()
         if self.n_iterations % BALANCE_PERIOD == 0:
             self.admm.balance()
         self._iteration_seconds = max(self._iteration_seconds, RUN_CLOCK() - begun)
 
-    def _evaluate(self, cutoff: float, is_due: bool) -> ProvenBound:
+    def _best_bound(self, cutoff: float, is_due: bool) -> ProvenBound:
         """Evaluate the safe bound of the last iterate; return the best, with evidence if it is new.
 
         is_due : whether the stall test counts it. A due bound without effect is not evaluated

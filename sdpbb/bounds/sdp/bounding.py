@@ -94,9 +94,9 @@ class ConicRun(AdmmRun):
         """Solve the relaxation with the present cuts, and separate."""
         bounds = []
         if self.n_iterations == 0:  # dual values of the parent, or of a known clustering
-            bounds.append(self._evaluate(cutoff, is_due=False))
+            bounds.append(self._best_bound(cutoff, is_due=False))
         has_solution = self._solve()
-        bounds.append(self._evaluate(cutoff, is_due=True))
+        bounds.append(self._best_bound(cutoff, is_due=True))
         n_cuts = len(self.admm.cuts)
         fresh = self._violated_cuts() if has_solution else CutSet.empty()
         self.admm.replace_cuts(fresh)
