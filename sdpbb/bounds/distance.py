@@ -15,16 +15,12 @@ from sdpbb.problem.coordinates import offsets
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def _never() -> bool:
-    return False
-
-
 def components_apart(
     contraction: Contraction,
     points: NDArray[np.float64],
     cutoff: float,
-    stop: Callable[[], bool] = _never,
-    weights: NDArray[np.float64] | None = None,
+    stop: Callable[[], bool],
+    weights: NDArray[np.float64] | None,
 ) -> NDArray[np.intp]:
     """Return components (m,) of blocks that distances alone keep apart.
 
