@@ -6,7 +6,7 @@
 | enumeration at places | over sets | of places | ENUMERATED_AT_PLACES |
 | easy columns | over sets | master programme | EASY_TO_PRICE, in FEW_DIMENSIONS |
 | relaxation | none | none | all |
-| enumeration | over sets | of the relaxation | all, with a clustering known |
+| enumeration | over sets | of the relaxation | without soft pairs, a clustering known |
 | columns | over sets | master programme | SMALL_CLUSTERS; other nodes for a while |
 
 Stages are tried in this order (`sdpbb.bounds.staged.methods`). Each continues from the prices of

@@ -113,7 +113,7 @@ def test_every_scheme_ends_at_the_value_of_the_whole_master(node, scheme, blind)
 @given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 2]))
 @examples(60)
 def test_feasible_or_not_the_master_is_solved(seed, scheme, blind):
-    """Points of a line with cannot-links and a maximum size, as if contracting had not looked."""
+    """Points of a line with cannot-links and a maximum size, added after the contraction."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(3, 8))
     links = [pair for pair in combinations(range(m), 2) if rng.random() < 0.5]
@@ -146,7 +146,7 @@ def test_scales(scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("seed", range(10))
 def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed):
-    """Their clusters cost nothing but rounding: that is no unit for perturbations."""
+    """The costs of their clusters are rounding errors, and no unit for perturbations."""
     points = np.random.default_rng(seed).normal(size=(5, 8))
     points[1] = points[0]
     contraction = contracted(points, 3)

@@ -62,7 +62,7 @@ def keyed(members: np.ndarray) -> set[bytes]:
     return {row.tobytes() for row in members}
 
 
-# Rules that a search knows, which are all but oracles of the user's own.
+# Rules that a search supports: all except oracles of the user.
 KNOWN = {"where": lambda node: not node.contraction.oracles}
 
 
@@ -110,7 +110,7 @@ def test_more_clusters_than_are_handed_over_at_once():
 @given(nodes(*PAIRS), WAYS, st.sampled_from([(1e-6, 0.0), (1.0, 1e3), (1e6, 0.0), (1.0, 1e6)]))
 @examples(60, derandomize=True)
 def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(node, way, place):
-    """In any units and far from the origin; and no more is taken off than rounding is worth."""
+    """In any units and far from the origin; and the margin is not much more than rounding."""
     factor, offset = place
     instance = replace(node.instance, points=factor * node.instance.points + offset)
     contraction = contract(instance)
