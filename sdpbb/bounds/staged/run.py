@@ -127,7 +127,9 @@ class StagedRun(Attached):
 
     @property
     def _is_overdue(self) -> bool:
-        """True if the stage has reached its maximum number of steps."""
+        """True if the stage has not ended within its maximum number of steps."""
+        if self.columns is not None and self.columns.is_finished:
+            return False
         most = self.current.max_steps(self)
         return most < math.inf and self._part.n_iterations >= most
 
