@@ -1,1 +1,1 @@
-"""Lower bounds: a package per bounding method, behind `sdpbb.bounds.bound.BoundingMethod`."""
+"""Lower bounds: semidefinite, by prices, and in stages of both, behind `bound.BoundingMethod`."""

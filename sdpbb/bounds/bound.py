@@ -1,4 +1,4 @@
-"""Interface of bounds: proven bounds, the bounding of one node, and methods that begin it."""
+"""Interface of bounds: proven bounds, runs on one node, and methods that start runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +33,14 @@ for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts, *FORMS):
 class ProvenBound:
     """Number proven to be at most the sum of squares of every clustering of a node.
 
-    Only what carries such a proof makes one: the evaluation of a dual function
+    Only code with such a proof makes one: the evaluation of a dual function
     (`sdpbb.bounds.sdp.safe_bound`, `sdpbb.bounds.lagrangian.duals`), the partitioning of a
     node's enumerated clusters, a parent's bound, the cost of a node's only clustering, the scatter
-    inside blocks, or zero; inf says that the node holds no clustering. An objective value reported
-    by a solver is a float, and floats cannot prune: the comparisons in `sdpbb.search.tree`
-    take a ProvenBound.
+    inside blocks, or zero. inf: the node has no clustering. An objective value reported by a solver
+    is a float, and floats cannot prune: `sdpbb.search.tree` compares ProvenBounds.
 
-    evidence : what a certificate can show for it: dual values of the bounding method, or evidence
-        as the checker reads it; None where it is not kept, or for the scatter inside blocks
+    evidence : dual values of the bounding method, or evidence as the checker reads it, for a
+        certificate; None if it was dropped, and for the scatter inside blocks
     """
 
     value: float
@@ -52,12 +51,12 @@ class ProvenBound:
             raise ValueError("a bound that is not a number proves nothing")
 
     def bare(self) -> ProvenBound:
-        """Return the same bound without its evidence, as nodes and states keep it."""
+        """Return the same bound without its evidence, as nodes and states store it."""
         return self if self.evidence is None else ProvenBound(self.value)
 
 
 def matrices_mebibytes(n_matrices: float, n_blocks: int) -> float:
-    """Estimate the memory of a bound in MiB: dense (m, m) matrices, and what grows with m.
+    """Estimate the memory of a bound in MiB: dense (m, m) matrices, and arrays that grow with m.
 
     The matrices are in double precision; cuts and columns grow with m. Peaks measured at 1,000 and
     2,000 blocks: 153 and 470 of the semidefinite bound, 160 of the hybrid one at 1,000; 44, 75 and
@@ -69,8 +68,8 @@ def matrices_mebibytes(n_matrices: float, n_blocks: int) -> float:
 def rounding_of(contraction: Contraction) -> float:
     """Return a bound on the rounding errors of inner products of block means and of their sums.
 
-    They are sums of r and m terms, and inside blocks of as many terms as the block has points; and
-    the sum of what all clusterings pay for soft pairs.
+    They are sums of r and of m terms, and inside blocks of one term for each point. It includes the
+    sum of the cost of soft pairs in all clusterings.
     """
     terms: int = 2 * contraction.means.shape[1] + 16
     inside = float(contraction.counts.max()) * float(contraction.scatter.sum())
@@ -79,7 +78,7 @@ def rounding_of(contraction: Contraction) -> float:
 
 
 def scatter_bound(contraction: Contraction) -> ProvenBound:
-    """Return the scatter inside the blocks, and what all pay for soft pairs, rounded down."""
+    """Return the scatter inside blocks plus the least cost of soft pairs, rounded down."""
     own = math.fsum(contraction.scatter)
     rounding = EPS * (contraction.n_points + contraction.means.shape[1] + 8)
     inside = max(0.0, own * (1.0 - rounding) - rounding * contraction.total * EPS)
@@ -87,7 +86,7 @@ def scatter_bound(contraction: Contraction) -> ProvenBound:
 
 
 def unions_of(block_of: NDArray[np.intp], child: Contraction) -> NDArray[np.intp]:
-    """Return the block of a child that each block of its parent, (m,), is part of.
+    """Return for each block of a parent, (m,), the block of its child that it is part of.
 
     block_of : (n,) the parent's block, 0 to m - 1, of each point
     """
@@ -106,16 +105,14 @@ class BoundProgress:
     """Progress of the bounding of a node.
 
     bound : the best bound proven so far, with its evidence if the last step has raised it
-    stalled : more iterations are not expected to close the node; branching is
+    stalled : whether the run should end, and the node be branched
     n_cuts : cuts in the relaxation now, or columns in the pool
-    n_iterations : iterations so far
     is_cut : whether the step ended early, as hardly any time was left
     """
 
     bound: ProvenBound
     stalled: bool
     n_cuts: int
-    n_iterations: int
     is_cut: bool = False
 
 
@@ -125,7 +122,7 @@ class PairFixings:
 
     They share a cluster in no clustering of a node that costs less than some cutoff.
 
-    evidence : what a certificate can show for them, or None
+    evidence : for a certificate, or None
     """
 
     apart: Pairs
@@ -133,11 +130,14 @@ class PairFixings:
 
 
 class BoundRun(Protocol[Warm_co]):
-    """Bounding of one node, in steps; bounds only ever rise from step to step.
+    """Bounding of one node, in steps; bounds never fall from step to step.
 
-    A run is its state: `BoundingMethod.resume` continues from its copies, pickles and archives, to
-    the last bit (see `sdpbb.runtime.archive.Attached`).
+    A run is its state. Copies, pickles and archives of it resume to the last bit once they are
+    attached (see `sdpbb.runtime.archive.Attached`).
     """
+
+    def attach(self, contraction: Contraction, method: Any) -> Self:
+        """Attach the run, or a copy, to the contraction and the method that it started with."""
 
     @property
     def n_iterations(self) -> int:
@@ -146,8 +146,7 @@ class BoundRun(Protocol[Warm_co]):
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Work until the next bound; `cutoff` is the bound that would close the node.
 
-        Where the time left is too short for that, the bound is evaluated early, as far as that can
-        be foreseen.
+        If the time left is likely too short for that, the bound is evaluated early.
         """
 
     def affinity(self) -> NDArray[np.float64]:
@@ -158,9 +157,9 @@ class BoundRun(Protocol[Warm_co]):
         """
 
     def clustering(self) -> NDArray[np.intp] | None:
-        """Return the cheapest clustering that bounding itself has met, if any, as labels (m,).
+        """Return the cheapest clustering met in bounding, as labels (m,), or None.
 
-        They are exactly the clusters 0..k-1, and keep all constraints.
+        Labels are 0..k-1, each of which occurs, and satisfy all constraints.
         """
 
     def fixings(self, cutoff: float) -> PairFixings:
@@ -171,13 +170,13 @@ class BoundRun(Protocol[Warm_co]):
 
 
 class BoundingMethod(ABC, Generic[WarmStart]):
-    """Bounding method: begins and resumes the bounding of nodes. See `sdpbb.bounds.registry`.
+    """Bounding method: starts the bounding of nodes. See `sdpbb.bounds.registry`.
 
     Attributes
     ----------
-    most_blocks_here : steps on more blocks are the work of another process, which can be left
-        behind in the middle of one: no step of LAPACK's and no integer programme can be left
-        otherwise. A step on 500 blocks takes a sixth of a second
+    most_blocks_here : steps on more blocks are done by another process, which can be abandoned
+        during a step. Calls of LAPACK and integer programmes cannot be interrupted otherwise. A
+        step on 500 blocks takes a sixth of a second
     keeps_evidence : whether results of evaluations keep the evidence of bounds, for a certificate
     """
 
@@ -193,27 +192,19 @@ class BoundingMethod(ABC, Generic[WarmStart]):
     ) -> BoundRun[WarmStart]:
         """Return a new run on a node, from the warm start of its parent if there is one.
 
-        `known` is, if one is known, labels (m,) of a clustering of the blocks that keeps all
-        constraints.
+        known : labels (m,) from 0 on of a clustering that satisfies all constraints, or None
         """
-
-    @abstractmethod
-    def resume(self, contraction: Contraction, run: Any) -> BoundRun[WarmStart]:
-        """Return the run, or a copy or unpickled one, attached to the contraction it started on."""
 
     @abstractmethod
     def mebibytes(self, contraction: Contraction) -> float:
-        """Return the memory that bounding a node takes at its peak, in MiB, about."""
+        """Estimate the memory that bounding a node takes at its peak, in MiB."""
 
     def lighter(self, contraction: Contraction) -> str | None:
-        """Return the name of a method that takes less memory, if one is good for the contraction.
-
-        It is for where this one does not fit the memory.
-        """
+        """Return the name of a suitable method that takes less memory, or None."""
         return None
 
     def is_quick(self, contraction: Contraction) -> bool:
-        """Return whether bounding takes little time, however many blocks there are."""
+        """Return whether bounding takes little time for any number of blocks."""
         return False
 
     @staticmethod
@@ -221,16 +212,15 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         """Run the compiled loops of the method once, with the types that runs call them with."""
 
     def scatter(self, contraction: Contraction) -> ProvenBound:
-        """Return the scatter inside the blocks, which every clustering has."""
+        """Return the scatter inside the blocks, a bound on every clustering."""
         return scatter_bound(contraction)
 
     def cost_of_only(
         self, contraction: Contraction, labels: NDArray[np.intp], instance: Instance
     ) -> ProvenBound:
-        """Return the bound of a node all of whose clusterings cost what labels (m,) cost.
+        """Return the bound of a node whose clusterings all cost as much as labels (m,).
 
-        What rounding can have added to this cost is deducted (see
-        `sdpbb.problem.coordinates.sum_of_squares`).
+        It allows for rounding of this cost (see `sdpbb.problem.coordinates.sum_of_squares`).
         """
         terms = 16.0 + float(np.log2(instance.points.size))
         cost = Partition(contraction.lift(labels)).cost(instance)
@@ -245,15 +235,12 @@ class BoundingMethod(ABC, Generic[WarmStart]):
     ) -> tuple[NDArray[np.intp], Any]:
         """Return components (m,) of blocks that are apart, and the evidence for that.
 
-        No cluster of a clustering below the cutoff is across two of them (see
+        No cluster of a clustering below the cutoff has blocks of two components (see
         `sdpbb.bounds.distance`).
         """
         points, weights = instance.scaled
         return components_apart(contraction, points, cutoff, stop, weights), None
 
-    def provisional(self, run: BoundRun[WarmStart], best: ProvenBound) -> ProvenBound:
-        """Return the bound of a run that is paused.
-
-        It is the best so far, or a better one if that can be proven with little work.
-        """
-        return best
+    def provisional(self, run: BoundRun[WarmStart]) -> ProvenBound:
+        """Return a bound of a paused run that little work proves; it may be below its last one."""
+        return ProvenBound(0.0)

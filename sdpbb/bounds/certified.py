@@ -1,4 +1,4 @@
-"""Bounding of certified runs: a wrapper that accepts a bound once the checker has confirmed it."""
+"""Bounding of certified runs: a wrapper that accepts only bounds which the checker confirms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Effort, Evidence, scatter_bound
-from sdpbb.checker.kernel.geometry import Contracted
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Rules, with_limits
@@ -35,18 +34,18 @@ from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
-# Rounded dual values prove a little less than exact ones. So the run goes on until its bound
-# exceeds the cutoff by this part, which is little beside `LEAST_CERTIFIED_GAP`.
+# Rounded dual values prove a little less than exact ones. So the inner run continues until its
+# bound exceeds the cutoff by this part, which is small compared to `LEAST_CERTIFIED_GAP`.
 SLACK = 1e-10
-# A node whose bound the checker does not confirm is given up after as many idle steps.
+# A node whose bound the checker does not confirm is given up after this many idle steps.
 MOST_IDLE = 20
 # A certificate states bounds that are lower by this part (see `_rounded_down`).
 STATED_ROUNDING = 1e-11
-# Shares of the checker's limits that a check may take here: on another machine a search may need
-# some more nodes. A bound that does not close its node is worth less of them.
+# Shares of the checker's limits for a check here, as on another machine a search may need more
+# nodes. The second is for bounds that do not close their nodes.
 SHARE, PROVISIONAL_SHARE = 0.5, 0.05
-# Seconds after the end of the time that a check of a provisional bound may take: a run without it
-# may end with no bound at all.
+# Seconds that a check of a provisional bound may take after the end of the time: otherwise a run
+# may end without any bound.
 LAST_SECONDS = 0.5
 
 
@@ -74,11 +73,12 @@ Warm = TypeVar("Warm")
 class CertifiedBounding(BoundingMethod[Warm]):
     """Wrapper of a bounding method that accepts only bounds which the checker confirms.
 
-    Of several forms of the same evidence the checker is shown the shortest that closes the node.
+    It tries several forms of evidence, and uses the shortest one that closes the node. Plans of
+    memory and processes ask the inner method.
 
     stated : points, weights, soft pairs and rules on clusters, as the checker has them
-    fits_memory : whether matrices over the blocks fit the memory, without which the checker
-        confirms no bound
+    fits_memory : whether matrices over the blocks fit the memory; otherwise the checker confirms
+        no bound
     """
 
     inner: BoundingMethod[Warm]
@@ -90,12 +90,8 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def _judge(self) -> Judge:
+    def judge(self) -> Judge:
         return Judge(self.stated.geometry)
-
-    def contracted(self, contraction: Contraction) -> Contracted:
-        """Return the points of a contraction, as the checker sees them."""
-        return self._judge.contracted(_blocks(contraction))
 
     def components_apart(
         self,
@@ -110,7 +106,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
             return component_of, None
         below = _widened_cutoff(cutoff)
         blocks = _blocks(contraction)
-        far = self._judge.far(blocks, below)
+        far = self.judge.far(blocks, below)
         apart = replace(blocks, adjacency=blocks.adjacency | far).component_of
         component_of = np.zeros(blocks.m, np.intp) if apart is None else apart
         across = (component_of[:, None] != component_of) & ~blocks.adjacency
@@ -121,28 +117,29 @@ class CertifiedBounding(BoundingMethod[Warm]):
         )
 
     def scatter(self, contraction: Contraction) -> ProvenBound:
-        """Return the scatter inside blocks, as a certificate states it.
+        """Return the scatter inside blocks, as a certificate has it.
 
         It is 0 if matrices over the blocks do not fit the memory.
         """
         if not self.fits_memory:
             return ProvenBound(0.0)
-        bound = scatter_bound(self.contracted(contraction), contraction.adjacency)
+        contracted = self.judge.contracted(_blocks(contraction))
+        bound = scatter_bound(contracted, contraction.adjacency)
         return ProvenBound(_rounded_down(bound))
 
     def cost_of_only(
         self, contraction: Contraction, labels: NDArray[np.intp], instance: Instance
     ) -> ProvenBound:
-        """Return the scatter: it is all that the checker knows of the cost."""
+        """Return the scatter: the checker proves no more of the cost."""
         return self.scatter(contraction)
 
-    def provisional(self, run: BoundRun[Warm], best: ProvenBound) -> ProvenBound:
-        """Return the best bound so far, as far as the checker confirms it with little work."""
+    def provisional(self, run: BoundRun[Warm]) -> ProvenBound:
+        """Return the best bound so far that the checker confirms with little work."""
         assert isinstance(run, CertifiedRun)
         return run.provisional()
 
     def mebibytes(self, contraction: Contraction) -> float:
-        """Return the memory that bounding a node takes at its peak, in MiB, about."""
+        """Estimate the memory that bounding a node takes at its peak, in MiB."""
         return self.inner.mebibytes(contraction)
 
     def start(
@@ -154,16 +151,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         """Return a new `CertifiedRun` on a node."""
         inner = self.inner.start(contraction, warm_start, known)
         run = CertifiedRun(inner, self.scatter(contraction), ProvenBound(0.0))
-        return self._attached(run, contraction)
-
-    def resume(self, contraction: Contraction, run: CertifiedRun[Warm]) -> CertifiedRun[Warm]:
-        """Return the run, attached to the contraction that it has started with."""
-        self.inner.resume(contraction, run.inner)
-        return self._attached(run, contraction)
-
-    def _attached(self, run: CertifiedRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
-        rules = with_limits(self.stated.rules, contraction.n_points, contraction.k)
-        return run.attach(contraction, self._judge, _blocks(contraction, rules))
+        return run.watched_by(self, contraction)
 
 
 @stored
@@ -172,9 +160,9 @@ class CertifiedRun(Attached, Generic[Warm]):
     """Bounding of one node with confirmed bounds.
 
     inner : the run whose bounds are checked
-    best : the best bound that was confirmed, with the evidence that the checker has seen
-    claimed : the best one of the inner run, with its evidence until that was checked
-    n_idle : steps since a bound was claimed that closes the node, unconfirmed
+    best : the best confirmed bound, with its evidence as checked
+    claimed : the best bound of the inner run, with its evidence until it is checked
+    n_idle : steps since the inner run closed the node without confirmation
     """
 
     inner: BoundRun[Warm]
@@ -182,10 +170,17 @@ class CertifiedRun(Attached, Generic[Warm]):
     claimed: ProvenBound
     n_idle: int = 0
 
-    def attach(self, contraction: Contraction, judge: Judge, blocks: Blocks) -> CertifiedRun[Warm]:
+    def attach(self, contraction: Contraction, method: CertifiedBounding[Warm]) -> Self:
+        """Resume on the contraction and the method that the run started with."""
+        self.inner.attach(contraction, method.inner)
+        return self.watched_by(method, contraction)
+
+    def watched_by(self, method: CertifiedBounding[Warm], contraction: Contraction) -> Self:
         """Start or resume on the contraction of the inner run."""
-        self._contraction, self._judge, self._blocks = contraction, judge, blocks
-        self._contracted = judge.contracted(blocks)
+        rules = with_limits(method.stated.rules, contraction.n_points, contraction.k)
+        self._contraction, self._judge = contraction, method.judge
+        self._blocks = _blocks(contraction, rules)
+        self._contracted = self._judge.contracted(self._blocks)
         self._check_seconds = 0.0  # of the longest check so far
         self._time_left = no_limit
         return self
@@ -195,15 +190,15 @@ class CertifiedRun(Attached, Generic[Warm]):
         return self.inner.n_iterations
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Take a step of the inner run; its bound counts as far as it is confirmed.
+        """Take a step of the inner run; only the confirmed part of its bound counts.
 
-        A bound that does not close the node is checked at the end only, as that takes as long as
-        many iterations. A check that the end of the time cuts short is begun anew by the next step.
+        A bound that does not close the node is checked only at the end, as a check takes as long as
+        many iterations. If the time ends during a check, the next step starts it again.
         """
         self._time_left = time_left
         claimed = self.claimed
         if claimed.evidence is not None and claimed.value >= cutoff:  # its check was cut short
-            progress = BoundProgress(claimed, False, 0, self.n_iterations)
+            progress = BoundProgress(claimed, False, 0)
         else:
             progress = self.inner.advance(
                 cutoff + SLACK * abs(cutoff), lambda: time_left() - self._check_seconds
@@ -214,7 +209,7 @@ class CertifiedRun(Attached, Generic[Warm]):
             return replace(progress, bound=self.best, stalled=False, is_cut=True)
 
     def _checked(self, progress: BoundProgress, cutoff: float) -> BoundProgress:
-        """Return the progress of the inner run, as far as its bound is confirmed.
+        """Return the progress of the inner run with the confirmed bound.
 
         Raises
         ------
@@ -225,7 +220,7 @@ class CertifiedRun(Attached, Generic[Warm]):
             self._claim(progress.bound, cutoff)
         closes, stalled = self.claimed.value >= cutoff, progress.stalled
         if self.claimed.evidence is not None and (closes or stalled):
-            # Dual values change in another step, an enumeration does not.
+            # Another step changes dual values, but not an enumeration.
             is_last = isinstance(self.claimed.evidence, Enumerated)
             self._check(cutoff)
             stalled |= closes and is_last and self.best.value < cutoff
@@ -236,26 +231,26 @@ class CertifiedRun(Attached, Generic[Warm]):
             stalled |= self.n_idle >= MOST_IDLE
         if self.claimed.value == np.inf > self.best.value:
             m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
-            if adjacency.sum() == m * (m - 1):  # nothing to branch on: the cannot-links say so
+            if adjacency.sum() == m * (m - 1):  # all blocks are cannot-linked
                 return progress
             stalled = True
         return replace(progress, bound=self.best, stalled=stalled)
 
     def _claim(self, bound: ProvenBound, cutoff: float) -> None:
-        """Take the best bound of the inner run."""
+        """Store the best bound of the inner run."""
         was, now = (isinstance(each.evidence, DualPoint) for each in (self.claimed, bound))
         if was and not now:
-            # The checker confirms the one before, and may not confirm the one that follows.
+            # The checker confirms the bound before, but may not confirm the next one.
             self._check(cutoff)
         self.claimed = bound
 
     def _check(self, cutoff: float) -> None:
-        """Have the checker judge the claimed evidence; keep what it confirms, if it is better.
+        """Check the claimed evidence; store the confirmed bound if it is better.
 
         Raises
         ------
         OutOfTime
-            If the time ends before; the evidence is still to be judged then.
+            If the time ends before; the evidence remains unchecked.
         """
         claimed = self.claimed
         effort = Effort(SHARE, partial(check_time, self._time_left))
@@ -268,11 +263,10 @@ class CertifiedRun(Attached, Generic[Warm]):
         self.claimed = claimed.bare()
 
     def confirmed_bound(self, evidence: Evidence, effort: Effort) -> float:
-        """Return the bound that evidence proves, with this effort of the checker.
+        """Return the bound that the checker proves by the evidence, with this effort.
 
-        It is inf if the claim is that there is no clustering, and prices prove it.
-        It is 0 if the checker rejects the evidence: it gives up searches earlier than the run, and
-        numbers may be beyond its range.
+        It is inf if prices prove the claim that there is no clustering. It is 0 if the checker
+        rejects the evidence: its searches have stricter limits, and numbers may be out of range.
         """
         begun, bound = time.perf_counter(), 0.0
         try:
@@ -287,9 +281,9 @@ class CertifiedRun(Attached, Generic[Warm]):
         return bound
 
     def provisional(self) -> ProvenBound:
-        """Return the best bound so far, as far as the checker confirms it with little work.
+        """Return the best bound so far that the checker confirms with little work.
 
-        The run is not changed. The check may go on for LAST_SECONDS after the end of the time.
+        The run does not change. The check may continue for LAST_SECONDS after the end of the time.
         """
         best, claimed = self.best, self.claimed
         if claimed.evidence is None:
@@ -340,15 +334,12 @@ def _blocks(contraction: Contraction, rules: Rules = ()) -> Blocks:
 
 
 def _widened_cutoff(cutoff: float) -> float:
-    """Return the cutoff with room for rounding.
-
-    The checker may see a pair on the edge as beyond it.
-    """
+    """Return the cutoff with room for rounding, as the checker may judge pairs on the edge."""
     return cutoff + SLACK * abs(cutoff)
 
 
 def _rounded_down(bound: float) -> float:
-    """Return a bound as a certificate states it, rounded down.
+    """Return a bound as a certificate has it, rounded down.
 
     On another machine the checker may add up in another order.
     """

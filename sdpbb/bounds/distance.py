@@ -15,33 +15,29 @@ from sdpbb.problem.coordinates import offsets
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def _never() -> bool:
-    return False
-
-
 def components_apart(
     contraction: Contraction,
     points: NDArray[np.float64],
     cutoff: float,
-    stop: Callable[[], bool] = _never,
-    weights: NDArray[np.float64] | None = None,
+    stop: Callable[[], bool],
+    weights: NDArray[np.float64] | None,
 ) -> NDArray[np.intp]:
-    """Return components (m,) of blocks that distances alone keep apart, by their first blocks.
+    """Return components (m,) of blocks that distances alone keep apart.
 
-    They are numbered 0, 1, ... No clustering that costs less than cutoff has a cluster with blocks
-    of two of them.
+    They are numbered 0, 1, ... by their first blocks. No clustering that costs less than cutoff has
+    a cluster with blocks of two components.
 
     They are the connected components of the pairs that are not cannot-linked, and not too far apart
-    for such a clustering: a cluster that holds i and j costs at least as much as the two of them,
-    and so a clustering at least e_i e_j / (e_i + e_j) |c_i - c_j|^2 and the scatter inside all
+    for such a clustering. A cluster with blocks i and j costs at least as much as these two. So its
+    clustering costs at least e_i e_j / (e_i + e_j) |c_i - c_j|^2 plus the scatter inside all
     blocks.
 
-    points, weights : of the instance, as `Instance.scaled` has them. Distances are computed from
-        differences of points, with errors relative to themselves, wherever the points are
-    stop : asked after each block; when true, all blocks are one component, which says nothing
+    points, weights : as in `Instance.scaled`. Distances are computed from differences of points, so
+        that their relative errors are small for points far from the origin, too
+    stop : called after each block; once true, all blocks are one component
 
-    Takes time in proportion to m d where the first blocks are near all others, to m^2 d at worst,
-    and no memory to speak of.
+    Takes time in proportion to m d if the first blocks are near all others, to m^2 d at worst, and
+    little memory.
     """
     m = contraction.n_blocks
     component_of = np.full(m, -1, np.intp)
@@ -72,10 +68,10 @@ def components_apart(
 def _cost_together(
     contraction: Contraction, points: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> Callable[[int, NDArray[np.intp]], NDArray[np.float64]]:
-    """Return a function of a block and others (t,), which bounds the costs of clusterings below.
+    """Return a function of a block and others (t,): a lower bound on the cost of a clustering.
 
-    They have that block and each of the others in one cluster. Block means are one of the points
-    each and the offset from it.
+    It is for clusterings with the block and each of the others in one cluster. A block mean is
+    given by one of its points and the offset from it.
     """
     first, e, counts = contraction.representatives, contraction.weights, contraction.counts
     own, spread = points[first], np.zeros(contraction.n_blocks)
@@ -90,8 +86,8 @@ def _cost_together(
     def least_cost(i: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
         difference = own[others] - own[i]
         difference += away[others] - away[i]
-        # Means are known to a few units in the last place of the differences inside of their
-        # blocks, and sums inside of large blocks lose more.
+        # Errors of means are a few units in the last place of the differences inside the block, and
+        # more in large blocks.
         lost = (terms + counts[others] + counts[i]) * (spread[others] + spread[i])
         lengths = np.linalg.norm(difference, axis=1) * (1.0 - terms * _EPS)
         lengths = np.maximum(lengths - _EPS * lost, 0.0)

@@ -1,63 +1,34 @@
-"""Bounding methods by name. Light: a method is imported when it is asked for."""
+"""Bounding methods by name. Light: a method is imported when it is requested."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from sdpbb.bounds.bound import BoundingMethod
     from sdpbb.bounds.sdp.parameters import SdpParameters
 
-
-@dataclass(frozen=True)
-class MethodEntry:
-    """Bounding method in the registry: where it is, and what is known before it is imported.
-
-    summary : what bounds come from
-    keeps_cluster_constraints : whether it takes constraints on clusters beyond pairs and sizes
-    """
-
-    module: str
-    class_name: str
-    summary: str
-    keeps_cluster_constraints: bool = True
-
-
 Bounding = Literal["sdp", "colgen", "hybrid", "decomposition"]
 """The names of the methods."""
 
-BOUNDING_METHODS: Mapping[str, MethodEntry] = {
-    "sdp": MethodEntry(
-        "sdpbb.bounds.sdp.bounding",
-        "SdpBounding",
-        "the semidefinite relaxation",
-        keeps_cluster_constraints=False,
-    ),
-    "colgen": MethodEntry(
-        "sdpbb.bounds.staged.methods",
-        "ColgenBounding",
-        "column generation, for many small clusters",
-    ),
-    "hybrid": MethodEntry(
-        "sdpbb.bounds.staged.methods",
-        "HybridBounding",
-        "both, each where it is stronger",
-    ),
-    "decomposition": MethodEntry(
-        "sdpbb.bounds.staged.methods",
-        "HybridBounding",
-        "first bounds of subsets, then both",
-    ),
+# Runs of "decomposition" bound subsets first.
+BOUNDING_METHODS: dict[str, str] = {
+    "sdp": "sdpbb.bounds.sdp.bounding:SdpBounding",
+    "colgen": "sdpbb.bounds.staged.methods:ColgenBounding",
+    "hybrid": "sdpbb.bounds.staged.methods:HybridBounding",
+    "decomposition": "sdpbb.bounds.staged.methods:HybridBounding",
 }
+"""The class of each method."""
+
+# Methods that support no constraints on clusters beyond pairs and sizes.
+ONLY_PAIRS_AND_SIZES = ("sdp",)
 
 
 def bounding_class(name: str) -> type[BoundingMethod[Any]]:
     """Return the class of a method."""
-    entry = BOUNDING_METHODS[name]
-    found: type[BoundingMethod[Any]] = getattr(import_module(entry.module), entry.class_name)
+    found: type[BoundingMethod[Any]] = resolve_name(BOUNDING_METHODS[name])
     return found
 
 

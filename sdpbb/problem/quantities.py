@@ -158,8 +158,11 @@ class UpperLimits:
     def of(
         cls, quantities: Sequence[Quantity], m: int, cannot_link: NDArray[np.intp] = NO_PAIRS
     ) -> UpperLimits:
-        """Return the limits that some set of m blocks without cannot-links (q, 2) exceeds."""
-        limited = [each for each in quantities if each.can_exceed(cannot_link)]
+        """Return the limits that a set of m blocks without cannot-links (q, 2) may exceed.
+
+        Limits of two-sided quantities are always among them.
+        """
+        limited = [each for each in quantities if each.is_two_sided or each.can_exceed(cannot_link)]
         linear, between = np.zeros((len(limited), m)), [np.empty((0, 3), np.intp)]
         for b, quantity in enumerate(limited):
             linear[b] = quantity.linear

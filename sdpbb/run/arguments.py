@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding
+from sdpbb.bounds.registry import BOUNDING_METHODS, ONLY_PAIRS_AND_SIZES, Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
@@ -124,9 +124,7 @@ def check_compatibility(
             f"parameters = ...: of type {kind}; expected an sdpbb.SolverParameters"
         )
     require_integer_solver(parameters.search.milp_solver)
-    fit = [
-        repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints
-    ]
+    fit = [repr(name) for name in BOUNDING_METHODS if name not in ONLY_PAIRS_AND_SIZES]
     if instance.has_constraints_beyond_sizes and repr(parameters.bounding) not in fit:
         raise ParameterError(
             f"bounding = {parameters.bounding!r}: expected {', '.join(fit[:-1])} or {fit[-1]}, as "

@@ -139,7 +139,7 @@ class _Evaluation:
             is_root=node.number == 0,
         )
         self._run: BoundRun[Any] | None = None
-        self._progress = BoundProgress(NOTHING, False, 0, 0)
+        self._progress = BoundProgress(NOTHING, False, 0)
         self._iterations_before = 0
         self._met: NDArray[np.intp] | None = None  # last clustering of the bounding
         self._offer(self.decided, self.feasible, "colouring")
@@ -184,7 +184,7 @@ class _Evaluation:
                 break
             stalled, improved = self._progress.stalled, False
             due = self.context.heuristic_iterations[self._n_heuristics - 1 :]
-            if stalled or (due and self._progress.n_iterations >= due[0]):
+            if stalled or (due and run.n_iterations >= due[0]):
                 improved = self._run_heuristic(run)
                 self._n_heuristics += 1
                 if self._is_closed:
@@ -199,7 +199,7 @@ class _Evaluation:
         # of the iterations.
         enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
         if enough or self._progress.is_cut or self.budget.is_over:
-            self._raise_to(self.context.bounding.provisional(run, self._bound))
+            self._raise_to(self.context.bounding.provisional(run))
         return self._result(NodeStatus.UNFINISHED)
 
     def _begin(self) -> BoundRun[Any]:
@@ -209,7 +209,7 @@ class _Evaluation:
             self._run = bounding.start(self.bounded, self.node.warm_start, self._known_labels())
         else:
             # The run changes its state, and the node must not change.
-            self._run = bounding.resume(self.bounded, copy.deepcopy(begun))
+            self._run = copy.deepcopy(begun).attach(self.bounded, bounding)
             self._iterations_before = self._run.n_iterations
         return self._run
 
@@ -336,6 +336,7 @@ class _Evaluation:
         if status is NodeStatus.UNFINISHED:
             more["bounding"] = self.node.bounding if self._run is None else self._run
             more["n_heuristics"] = self._n_heuristics
+        n_iterations = 0 if self._run is None else self._run.n_iterations
         is_kept = self._of_blocks(self.labels, self.decided) is not None
         return NodeResult(
             status=status,
@@ -345,7 +346,7 @@ class _Evaluation:
             source=self.source,
             block_of=self.bounded.block_of,
             known_labels=self.labels if is_kept else self.decided.lift(self.feasible),
-            n_iterations=self._progress.n_iterations - self._iterations_before,
+            n_iterations=n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,
             **more,
         )

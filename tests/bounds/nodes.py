@@ -25,10 +25,10 @@ from tests.constants import constants
 from tests.contracts.test_cuts import separated
 from tests.enumeration import Truth, clusterings
 
-# What is asked about pairs of blocks alone, and all that is asked about clusters.
+# Rules on pairs of blocks, and all rules on clusters.
 PAIRS = ("equal points", "pairs")
 ANY = (*PAIRS, "constraints", "own constraints", "weights", "sizes", "weight limits", "soft pairs")
-# What the semidefinite relaxation knows.
+# Rules that the semidefinite relaxation supports.
 RELAXED = (*PAIRS, "far groups", "units", "weights", "sizes", "weight limits", "soft pairs")
 
 
@@ -75,7 +75,7 @@ class Node:
 
     @cached_property
     def prices(self) -> np.ndarray:
-        """From hardly any cluster worth its cost to all, some prices negative."""
+        """Prices from low to high; some are negative."""
         rng, m = self.rng(1), self.contraction.n_blocks
         unit = self.contraction.total / m * rng.choice([0.05, 0.3, 1.0, 3.0])
         prices = unit * rng.uniform(-0.2, 1.5, m)
@@ -83,7 +83,7 @@ class Node:
 
     def children(self, i: int, j: int) -> list[tuple[Contraction, np.ndarray]]:
         """Contractions with points i and j together, and apart, and the costs of their
-        clusterings; not those that contradict themselves."""
+        clusterings; without contradictory ones."""
         found = []
         for decision in ("must_link", "cannot_link"):
             child = contract(self.instance, **{decision: [(i, j)]})
@@ -111,7 +111,7 @@ class Node:
 
     @cached_property
     def soft_terms(self) -> CutSet:
-        """Terms of all soft pairs: those that are violated at random symmetric matrices."""
+        """Terms of all soft pairs that random symmetric matrices violate."""
         found, rng = CutSet.empty(), np.random.default_rng(0)
         for _ in range(30 if self.relaxation.soft is not None else 0):
             Z = rng.random((self.relaxation.m,) * 2)

@@ -78,7 +78,7 @@ def test_a_check_that_the_time_cuts_short_is_begun_anew(method, k, monkeypatch):
             assert progress.bound <= expected.bound
             assert not progress.stalled
             assert run.provisional() <= expected.bound
-            run = bounding.resume(contraction, archived(run))
+            run = archived(run).attach(contraction, bounding)
             time_left.ends = False
             progress = run.advance(cutoff, time_left)
         assert progress.bound == expected.bound
@@ -105,7 +105,7 @@ def test_no_cheaper_clustering_has_a_cluster_across(instance, part, data):
     cutoff = part * data.draw(st.sampled_from(truth.costs.tolist()))
     certified = CertifiedBounding(SdpBounding(), stated_instance(instance))
     for found in (
-        components_apart(contraction, instance.points, cutoff),
+        components_apart(contraction, instance.points, cutoff, lambda: False, None),
         certified.components_apart(contraction, instance, cutoff, lambda: False)[0],
     ):
         components = contraction.lift(found)
@@ -128,7 +128,7 @@ def test_no_cheaper_clustering_has_a_cluster_across(instance, part, data):
 def test_links_and_distances_add_up(points, pairs, cutoff, expected):
     points = np.array(points, float)[:, None]
     contraction = contract(Instance(points, 2, **pairs))
-    found = components_apart(contraction, points, cutoff)
+    found = components_apart(contraction, points, cutoff, lambda: False, None)
     assert found[contraction.block_of].tolist() == expected
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from heuristics.incumbents import MultiStart
 from sdpbb.bounds.bound import BoundingMethod
+from sdpbb.bounds.lagrangian import reach
 from sdpbb.bounds.lagrangian.reach import Reach, is_for_places
 from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding, bounding_method
 from sdpbb.bounds.sdp.bounding import MOST_CONIC, SdpBounding
@@ -39,6 +40,11 @@ FOR_PLACES = "bounds.lagrangian.reach.FOR_PLACES"
 HASTY = SdpParameters(max_iterations=40)
 NAMES = list(dict.fromkeys(stage.name for stage in HYBRID_STAGES))
 PLACES, CLUSTERS_OF_PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = NAMES
+
+
+def test_the_table_of_stages_has_their_order():
+    rows = [row.split(" | ")[0] for row in reach.__doc__.split("\n| ")]
+    assert rows[3:] == NAMES
 
 
 def cloud(n: int, k: int) -> Contraction:
@@ -103,7 +109,7 @@ def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
 
 
 def test_places_come_first_where_blocks_are_many_in_few_dimensions():
-    """Each asks for a clustering, or the prices of a parent. Nothing else begins."""
+    """They need a clustering, or prices of a parent. No other part begins."""
     contraction, bounding = cloud(40, 4), HybridBounding()
     labels = MultiStart().run(contraction, np.random.default_rng(0)).labels
     cutoff = contraction.cost(labels)
@@ -123,7 +129,7 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions():
 
 @constants(AT_PLACES)
 def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
-    """Their rounding, and that of the scatter inside blocks, is in what it begins with."""
+    """The enumeration begins with a bound that allows for their rounding, too."""
     rng = np.random.default_rng(0)
     contraction = contracted(
         1e3 * rng.normal(size=(120, 2)), 8, [(i, i + 1) for i in range(0, 80, 2)]
@@ -136,7 +142,7 @@ def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
 
 
 def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
-    """Where clusters are small, columns follow places, and the relaxation where these are slow."""
+    """With small clusters columns may follow places, and then the relaxation."""
     points, hybrid = np.random.default_rng(0).uniform(size=(1000, 2)), HybridBounding()
     few, many = (contracted(points, k) for k in (10, 200))
     assert all(is_for_places(contraction) for contraction in (few, many))
@@ -188,7 +194,7 @@ def test_exact_pricing_of_an_enumeration_is_given_up_after_so_many_slices(most):
         run = bounding.start(contraction, None)
         while ENUMERATION not in run.skipped:
             assert not run.advance(cutoff).stalled
-            run = bounding.resume(contraction, pickle.loads(pickle.dumps(run)))
+            run = pickle.loads(pickle.dumps(run)).attach(contraction, bounding)
     assert run.enumeration.n_slices == most
 
 

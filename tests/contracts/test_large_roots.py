@@ -115,7 +115,7 @@ def advanced(contraction: Contraction, steps: int, cores: int):
         run = bounding.start(contraction, None)
         for _ in range(steps):
             if cores > 1:
-                run = bounding.resume(contraction, copy.deepcopy(run))
+                run = copy.deepcopy(run).attach(contraction, bounding)
             bounds.append(run.advance(np.inf).bound.value)
     return run, bounds
 

@@ -177,8 +177,7 @@ class Mortal(HybridBounding):
 @pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals")
 @pytest.mark.parametrize("how", ["once", "always"])
 def test_a_worker_that_dies_costs_its_subset_at_most(how, tmp_path, monkeypatch):
-    entry = replace(BOUNDING_METHODS["decomposition"], module=__name__, class_name="Mortal")
-    monkeypatch.setitem(BOUNDING_METHODS, "decomposition", entry)
+    monkeypatch.setitem(BOUNDING_METHODS, "decomposition", f"{__name__}:Mortal")
     monkeypatch.setenv("MORTAL", "always" if how == "always" else str(tmp_path / "died"))
     result, events = events_of(CLOUDS, replace(PARAMETERS, workers=2, time_limit=60.0))
     assert 0.0 <= result.lower_bound <= result.objective

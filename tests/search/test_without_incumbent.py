@@ -45,9 +45,6 @@ class Blind(BoundingMethod):
     def start(self, contraction, warm_start, known=None):
         return BlindRun(contraction)
 
-    def resume(self, contraction, state):
-        return BlindRun(contraction)
-
     def mebibytes(self, contraction):
         return 1.0
 
@@ -58,8 +55,11 @@ class BlindRun:
     def __init__(self, contraction):
         self.contraction = contraction
 
+    def attach(self, contraction, method):
+        return self
+
     def advance(self, cutoff, time_left=None):
-        return BoundProgress(self.bound(), True, 0, 1)
+        return BoundProgress(self.bound(), True, 0)
 
     def bound(self):
         return ProvenBound(0.0)
@@ -86,8 +86,6 @@ class Seeing(Blind):
 
     def start(self, contraction, warm_start, known=None):
         return SeeingRun(contraction, self.share, self.gives)
-
-    resume = start
 
 
 class SeeingRun(BlindRun):

@@ -1,4 +1,4 @@
-"""Columns: the clusters that a master programme chooses from, with their costs."""
+"""Columns: clusters with their costs, from which a master programme chooses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdpbb.runtime.archive import Attached, stored
 
 Membership = NDArray[np.bool_]
 
-# Entries from which on it takes longer to turn marks into numbers than to find the set ones.
+# From this many entries on, finding the marks that are set is faster than a product.
 _LARGE = 100_000
 
 
@@ -27,7 +27,8 @@ class Columns(Attached):
     bits : (t, ceil(m / 8)) whether a block is in a cluster, as `numpy.packbits` has it
     n_blocks : m
     costs : (t,) c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2, and its share of soft pairs: the
-        weight of each soft cannot-link inside, half that of each soft must-link with one end inside
+        weight of each soft cannot-link inside, half the weight of each soft must-link with one end
+        inside
     """
 
     bits: NDArray[np.uint8]
@@ -41,7 +42,7 @@ class Columns(Attached):
     def of(cls, contraction: Contraction, members: Membership) -> Columns:
         """Return the clusters among the rows of members (t, m), each once, in order of appearance.
 
-        Empty sets are left out. The cost of one does not depend on the others, to the last bit.
+        Empty sets are left out. The costs do not depend on the other rows, to the last bit.
         """
         members = np.asarray(members, bool).reshape(-1, contraction.n_blocks)
         members = members[members.any(axis=1)]
@@ -56,7 +57,7 @@ class Columns(Attached):
         return cls(bits, contraction.n_blocks, cluster_costs(contraction, members))._with(members)
 
     def _with(self, members: Membership) -> Columns:
-        """Return these columns with their members, which are not unpacked then."""
+        """Return these columns with their members, which need no unpacking then."""
         self.__dict__["members"] = members
         return self
 
@@ -99,9 +100,8 @@ class Columns(Attached):
 def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.float64]:
     """Return the costs c(X) of clusters (t, m), as (t,).
 
-    Deviations from the mean are squared, and nothing large is subtracted. The cost of a single
-    block is its own scatter, and its share of soft pairs. What all clusterings pay for these is
-    left out.
+    Deviations from the mean are squared, and nothing large is subtracted. A single block costs its
+    own scatter, and its share of soft pairs. The part that all clusterings pay is left out.
     """
     row, block = np.nonzero(members)
     e, count = contraction.weights[block], len(members)
@@ -110,7 +110,7 @@ def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.f
     for coordinate in contraction.means.T[:, block]:
         centre = np.bincount(row, e * coordinate, count) / points
         deviation = coordinate - centre[row]
-        # A second pass takes off the rounding of sums over large clusters.
+        # A second pass removes the rounding of sums over large clusters.
         deviation -= (np.bincount(row, e * deviation, count) / points)[row]
         squares += deviation**2
     squares *= e
@@ -121,11 +121,7 @@ def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.f
 
 
 def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
-    """Return which clusters (t, m) hold no cannot-linked pair and keep all constraints, (t,).
-
-    That is, which of them may be all of a cluster, where sizes or weights are limited from below,
-    too.
-    """
+    """Return which sets (t, m) may be whole clusters, (t,): they satisfy all constraints."""
     sets, limits = members.astype(np.float64), contraction.upper_limits
     adjacent = csr_array(contraction.adjacency.astype(np.float64))
     keep = np.asarray(~((sets @ adjacent > 0.0) & members).any(axis=1))
@@ -142,24 +138,15 @@ def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
     return keep
 
 
-def known_columns(contraction: Contraction, labels: NDArray[np.intp] | None) -> Columns:
-    """Return columns of the allowed clusters of labels (m,); no columns for None."""
-    m = contraction.n_blocks
-    if labels is None:
-        return Columns.of(contraction, np.zeros((0, m), bool))
-    members = labels == np.unique(labels)[:, None]
-    return Columns.of(contraction, members[allowed(contraction, members)])
-
-
 def merged(columns: Columns, block_of: NDArray[np.intp], child: Contraction) -> Columns:
     """Return clusters of a parent as columns of a child, whose blocks are unions of the parent's.
 
-    Clusters that split a block of the child, or that its constraints forbid, are left out.
+    Clusters that split a block of the child, or violate its constraints, are left out.
 
     Parameters
     ----------
     columns : t clusters of m blocks
-    block_of : (n,) the block, 0 to m - 1, of each point
+    block_of : (n,) the parent's block, 0 to m - 1, of each point
     """
     to = unions_of(block_of, child)
     members = columns.members

@@ -1,4 +1,4 @@
-"""Dual values: first ones in closed form, and what exact pricing at any proves."""
+"""Dual values of the master programme: in closed form, and the bound that exact pricing proves."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import ProvenBound, unions_of
+from sdpbb.bounds.bound import EPS, ProvenBound, unions_of
 from sdpbb.bounds.lagrangian.reach import effective_dimension
 from sdpbb.bounds.sdp.first_duals import clustering_prices
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Partition
 from sdpbb.runtime.archive import stored
 
-_EPS = float(np.finfo(np.float64).eps)
-
-# Whole prices, and sums of them below 2^53: floats hold these exactly.
+# Limits on whole prices and on their sums, so that floats hold all sums exactly.
 _LARGEST_PRICE, _LARGEST_SUM = 2.0**40, 2.0**52
 
 
 @stored
 @dataclass(frozen=True, eq=False)
 class DualValues:
-    """Dual values of the master programme: prices (m,) of the blocks, sigma of a cluster."""
+    """Dual values of the master programme: prices (m,) of the blocks, sigma of a cluster.
+
+    If exact pricing proves c(X) - prices(X) >= least for all clusters, sigma = -least is feasible.
+    """
 
     prices: NDArray[np.float64]
     sigma: float
@@ -42,7 +43,7 @@ def inherited_prices(
 ) -> NDArray[np.float64]:
     """Return prices of the blocks of a child, which are unions of the parent's.
 
-    Prices of merged blocks add up: what they prove for the parent they prove for the child.
+    Prices of merged blocks add up. They prove at least the same bound for the child.
 
     Parameters
     ----------
@@ -56,12 +57,12 @@ def lagrangian_bound(
 ) -> ProvenBound:
     """Return the Lagrangian bound sum_i prices_i + k least, less a margin, with its evidence.
 
-    Of a clustering each block is in exactly one of its k clusters X, so that it costs
+    In a clustering each block is in exactly one of the k clusters X, so that it costs
 
         sum_X c(X) = sum_i prices_i + sum_X (c(X) - prices(X)) >= sum_i prices_i + k least.
 
-    Prices of any sign will do. The sum is rounded once, the product once and their sums once each.
-    What all clusterings pay for soft pairs is added.
+    Prices may have any sign. The sum, the product, and each of their sums are rounded once. The
+    cost of soft pairs in all clusterings is added.
 
     Parameters
     ----------
@@ -72,23 +73,22 @@ def lagrangian_bound(
     Raises
     ------
     ValueError
-        If a price or `least` is not finite: nothing is proven then.
+        If a price or `least` is not finite.
     """
     total, rest = math.fsum(prices), contraction.k * least
     bound = total + rest
     if not math.isfinite(bound):
         raise ValueError("prices, least: expected finite numbers")
-    bound -= 2.0 * _EPS * (abs(total) + abs(rest))
+    bound -= 2.0 * EPS * (abs(total) + abs(rest))
     paid = contraction.soft.constant_below
-    bound = bound + paid - 2.0 * _EPS * (abs(bound) + paid) if paid else bound
+    bound = bound + paid - 2.0 * EPS * (abs(bound) + paid) if paid else bound
     return ProvenBound(bound, Lagrangian(prices, least))
 
 
 def whole_prices(prices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return whole numbers (m,) in about the ratio of prices, rounded down.
+    """Scale prices (m,) to integers, rounded down by at most 1.
 
-    They lose at most 1 each where the largest is about 2^40, less for more than 4,096 blocks, as
-    the sum of their absolute values is below 2^53: floats hold all sums of them exactly.
+    The largest becomes about 2^40, less above 4,096 blocks, so that floats hold all sums exactly.
     """
     largest = float(np.abs(prices).max(initial=0.0))
     if not largest > 0.0:
@@ -100,34 +100,32 @@ def whole_prices(prices: NDArray[np.float64]) -> NDArray[np.float64]:
 def is_proof_of_infeasibility(prices: NDArray[np.float64], least: float, k: int) -> bool:
     """Return whether sum_i prices_i + k least > 0, in whole numbers.
 
-    With least <= -prices(X) for every cluster X, no k clusters hold every block then (Farkas): each
-    block would be in one of them, and their prices would add up to -k least at the most.
+    If least <= -prices(X) for every cluster X, then no k clusters hold every block (Farkas): the
+    prices of k clusters add up to at most -k least.
     """
     return sum(map(int, prices.tolist())) + k * int(least) > 0
 
 
-# Of its price in its cluster, what a block is worth at least: one cluster of nearly all blocks
-# beside many of one has a sigma that none but the first is worth.
+# Least price of a block, as a part of its price in its own cluster. With one cluster of nearly all
+# blocks and many single ones, sigma is above the values of the latter.
 _LEAST = 0.1
 
 
-def first_duals(
-    points: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.intp]
-) -> DualValues:
-    """Return prices of points, and of a cluster, that suit a clustering.
+def first_duals(contraction: Contraction, labels: NDArray[np.intp]) -> DualValues:
+    """Return dual values that suit a clustering of the blocks, labels (m,).
 
-    The formula is in `sdpbb.bounds.sdp.first_duals`. Its mu is sigma, what one cluster more would
-    save, as costs in d dimensions are in proportion to k^(-2 / d). Each cluster costs what its
-    points are worth less sigma then, but for the cutoffs.
-
-    points, weights, labels : (m, r), (m,) > 0, (m,)
+    The formula is in `sdpbb.bounds.sdp.first_duals`. Its mu is sigma, the savings by one more
+    cluster: costs in d dimensions are in proportion to k^(-2 / d). Without the cutoffs, each
+    cluster would cost the prices of its points less sigma.
     """
+    points, weights = contraction.means, contraction.weights
     partition = Partition(labels)
     labels, centres = partition.labels, partition.means(points, weights)
     cost = float(weights @ ((points - centres[labels]) ** 2).sum(axis=1))
     sigma = 2.0 * cost / (max(1.0, effective_dimension(points, weights)) * len(centres))
     inside, elsewhere = clustering_prices(points, weights, labels, centres, sigma)
-    return DualValues(np.maximum(np.minimum(inside, elsewhere), _LEAST * inside), sigma)
+    prices = np.maximum(np.minimum(inside, elsewhere), _LEAST * inside)
+    return DualValues(contraction.scatter + weights * prices, sigma)
 
 
 def level_prices(
@@ -138,14 +136,14 @@ def level_prices(
 ) -> NDArray[np.float64]:
     """Return prices (m,) of points at which all clusters of a clustering have the same surplus.
 
-    The price of a point is its squared distance from its own centre and a surplus: level in each
-    cluster, and at most half the way to the squared distance from the next centre. All clusters
-    are worth the same more than they cost. Bounds by places rise faster from them than from
-    `first_duals`: gr666, k = 50, with 66 pairs takes 1.3 s instead of 32.
+    The price of a point is its squared distance from its own centre plus a surplus. The surplus is
+    the same for all points of a cluster, but at most half the way to the squared distance from the
+    next centre. Bounds by places rise faster from these prices than from `first_duals`: gr666,
+    k = 50, with 66 pairs takes 1.3 s instead of 32.
 
     points, weights, labels, centres : (m, r), (m,) > 0, (m,), (k, r)
     """
-    # Clusters without a price: the squared distances from the own and the next centre.
+    # With a cluster price of 0 these are the squared distances from the own and the next centre.
     own, next_one = clustering_prices(points, weights, labels, centres, 0.0)
     half = np.maximum((next_one - own) / 2.0, 0.0) if len(centres) > 1 else np.zeros(len(points))
     total = float(np.bincount(labels, weights * half).min())

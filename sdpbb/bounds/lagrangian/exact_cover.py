@@ -19,12 +19,12 @@ def violated_triples(
 ) -> NDArray[np.int64]:
     """Separate the subset rows of triples of blocks, (c, 3), most violated ones first.
 
-    A triple is violated if the columns that hold at least two of its blocks have x that add up to
-    more than 1 + tolerance. At most so many are returned, and of those with the same block. Columns
-    with x = 1 need not be passed: what they hold is in no violated triple.
+    A triple is violated if the x of the columns with at least two of its blocks add up to more than
+    1 + tolerance. Columns with x = 1 need not be passed: their blocks are in no violated triple.
 
     sets : (t, m) the blocks of the columns
     x : (t,)
+    at_most, per_block : maximum number of triples, and of triples with the same block
     """
     m = sets.shape[1]
     found, sums = _triples_above(sets.indptr, sets.indices, x, m, 1.0 + tolerance)
@@ -43,8 +43,8 @@ def _triples_above(
 ) -> tuple[Integers, Reals]:
     """Return the triples (c, 3) whose sums are above the limit, and these sums (c,).
 
-    The sum is W_ij + W_ih + W_jh - 2 T_ijh, W_ij and T_ijh being the x of the columns that hold all
-    of these blocks.
+    The sum is W_ij + W_ih + W_jh - 2 T_ijh for the sums W_ij and T_ijh of the x of columns that
+    hold all of these blocks.
     """
     W = np.zeros((m, m))
     holds = np.zeros((m, len(x)), np.bool_)
@@ -98,23 +98,23 @@ def cheapest_exact_cover(
     Their costs add up to less than the target and their gains to less than the budget.
 
     Depth first: a node branches on the uncovered block with the fewest columns that fit, in the
-    order given. It is left when what is spent and a lower bound on the gains of what is missing,
-    by dual ascent (each block in turn takes what the cheapest of its columns has left), come to the
-    budget; and so are columns that would bring it there.
+    order given. Dual ascent gives a lower bound on the gains of the missing columns: each block in
+    turn takes the least remaining gain of its columns. A node ends if the gains so far and this
+    bound reach the budget. Columns that would reach it are dropped.
 
     Parameters
     ----------
     gains, costs : (t,) >= 0, each below the budget and the target
     shift : the budget falls by 2^-shift for each unit that the target falls
     kind : (t,) 0 to q - 1
-    n_of_kind : (q,) columns of each kind that are to be chosen, k in all
+    n_of_kind : (q,) number of columns of each kind to choose, k in all
     measures : (t,) whole numbers
-    ranges : (k, 2) those that the measures of the chosen columns have one of each; (0, 2): any
+    ranges : (k, 2) ranges of the measures of the chosen columns, one each; (0, 2): any measures
 
     Returns
     -------
-    chosen (k,), -1 where none was found; their cost or the target as it was; whether the search was
-    finished before that many columns were looked at, in all nodes together
+    chosen (k,), or -1 if none was found; their cost, or the first target; whether the search ended
+    within the effort: the number of columns examined in all nodes together
     """
     n_columns = len(gains)
     sizes = start[1:] - start[:-1]
@@ -191,7 +191,7 @@ def cheapest_exact_cover(
             covered[deeper, block[p]] = True
         if last[depth] + last[depth] - first[depth] > len(stack):
             stack = np.concatenate((stack, np.empty_like(stack)))
-        # The other columns each take one block at least, and together all of them.
+        # Each of the other columns has at least one block, and together they have all.
         least = missing[deeper] if deeper == k - 1 else 1
         most = missing[deeper] - (k - 1 - deeper)
         end = last[depth]
@@ -221,10 +221,10 @@ def _reduced_candidates(
     slack: Integers,
     holders: Integers,
 ) -> tuple[int, int]:
-    """Leave those of the candidates stack[first:last] that the dual ascent does not exclude.
+    """Drop the candidates of stack[first:last] that the dual ascent excludes.
 
-    Return their new end and the uncovered block with the fewest; -1 if a block has none or nothing
-    below the budget is left.
+    Return the new end, and the uncovered block with the fewest candidates; -1 if a block has no
+    candidate, or the bound reaches the budget.
     """
     m = len(covered)
     count = np.zeros(m, np.int64)

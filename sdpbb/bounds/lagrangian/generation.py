@@ -1,8 +1,8 @@
 """Column generation for one node, in steps that can be resumed.
 
-A step solves the restricted master programme and prices: heuristically, then exactly, by the slice,
-where that finds nothing. While the pool does not cover
-all blocks, Farkas pricing finds columns for them, or proves that there are none.
+A step solves the restricted master programme and prices: by heuristics, and exactly in slices if
+these find nothing. While no k columns of the pool cover all blocks, Farkas pricing finds columns
+for a cover, or proves that there is no cover.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sdpbb.bounds.lagrangian.masters import MasterProgramme, MasterSolution, Pha
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
 from sdpbb.bounds.lagrangian.masters.simplex import Master
 from sdpbb.bounds.lagrangian.primal import round_to_clustering
+from sdpbb.bounds.lagrangian.reach import uses_interior
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction
@@ -39,13 +40,13 @@ from sdpbb.runtime.time_left import TimeLeft, no_limit
 class ExactPricing:
     """Unfinished exact pricing.
 
-    at : the dual values
+    prices : (m,) of the blocks
     target : only values below it are of interest
-    settles : whether the master programme is solved if nothing is found
+    settles : whether the master programme is solved if no cluster is found
     for_cover : whether the pool has no cover: clusters cost nothing, and prices are whole numbers
     """
 
-    at: DualValues
+    prices: NDArray[np.float64]
     target: float
     settles: bool
     for_cover: bool = False
@@ -70,7 +71,7 @@ class GenerationWarmStart:
 
         Each block of its contraction is a union of the parent's.
         """
-        packed = replace(self.columns)  # members are not kept with the warm start
+        packed = replace(self.columns)  # members are not stored with the warm start
         columns = merged(packed, self.block_of, child)
         if self.duals is None:
             return columns, None
@@ -80,14 +81,14 @@ class GenerationWarmStart:
 
 # Maximum columns per block that children start with.
 INHERITED_PER_BLOCK = 10
-# For rounding in the proof of a bound that is to reach the cutoff.
+# Relative room for rounding in the proof of a bound at the cutoff.
 _ROOM = 1e-9
-# Maximum columns added at once, the lowest reduced costs first; of more blocks, their number.
+# Maximum columns added at once, the lowest reduced costs first; with more blocks, their number.
 MAX_COLUMNS_PER_ROUND = 200
-# Reduced costs count as negative below minus this share of the master's value per cluster. A bound
-# is at most this share below the value of the programme.
+# Reduced costs count as negative below minus this share of the master's value per cluster. Bounds
+# lose at most this share of the value.
 TOLERANCE = 1e-10
-# Of reduced costs while the pool has no cover, as prices are at most about 1 then.
+# The same while the pool has no cover: prices are then at most about 1.
 _COVER_TOLERANCE = 1e-8
 
 
@@ -96,22 +97,21 @@ _COVER_TOLERANCE = 1e-8
 class Generation(Attached):
     """Column generation for the blocks of a contraction.
 
-    Columns are found by heuristic pricing, and only when that fails by exact pricing. Heuristics
-    prove nothing; exact pricing at any prices proves a Lagrangian bound, and at the dual values of
-    a restricted master programme, when it finds nothing, that the master programme is solved. It is
-    called early where the bound to expect would close the node.
+    Heuristic pricing finds columns. Exact pricing follows if it finds none. At any prices exact
+    pricing proves a Lagrangian bound. If it finds no column at the dual values of the restricted
+    master programme, the master programme is solved. It begins early if the expected bound would
+    close the node.
 
     Source: Babaki, Guns and Nijssen (2014), section 3; Farkas pricing as in equation 21.
 
     support, x : the s clusters that the last master solution uses, and how much of each (s,)
-    bound : the best so far, with its evidence. Where it is inf, that is for costs that are all 0
+    bound : the best so far, with its evidence. The evidence of inf is for clusters without costs
     under_way : unfinished exact pricing
     own : dual values of the last master programme
-    labels, cost : the cheapest clustering that master solutions were rounded to
-    early : whether exact pricing before the end is worth another try
-    is_finished : whether further steps change nothing: the master programme is solved, or no
-        further progress is to be had
-    least : proven: c(X) - prices(X) >= least for every cluster X at own. None before the master
+    labels, cost : the cheapest clustering from roundings of master solutions
+    early : whether exact pricing may begin before the master programme is solved
+    is_finished : whether further steps change nothing
+    least : proven to be at most c(X) - prices(X) of every cluster X at own; None before the master
         programme is solved
     n_iterations : steps so far
     """
@@ -134,24 +134,36 @@ class Generation(Attached):
         cls,
         contraction: Contraction,
         pricer: BranchingPricer,
-        columns: Columns | None = None,
+        known: NDArray[np.intp] | None = None,
+        inherited: Columns | None = None,
         centre: DualValues | None = None,
     ) -> Generation:
-        """Begin to generate columns.
+        """Begin to generate columns: single blocks, clusters of a clustering, and inherited ones.
 
         Parameters
         ----------
-        columns : to begin with, allowed clusters of known clusterings, say. Singletons are added
-        centre : good dual values, for example of another bound or of the parent of a node
+        known : labels (m,) of a clustering that satisfies all constraints, if one is known
+        inherited : further allowed clusters
+        centre : good dual values, for example of another bound or of the parent of a node; None:
+            of the known clustering
         """
-        master = begun_master(contraction, columns, centre)
+        pool = Columns.singletons(contraction)
+        if not contraction.is_monotone:
+            pool = pool.select(allowed(contraction, pool.members))
+        if known is not None:
+            pool += Columns.of(contraction, known == np.arange(contraction.k)[:, None])
+            centre = centre or first_duals(contraction, known)
+        if inherited is not None:
+            pool += inherited
+        is_interior = known is not None and uses_interior(contraction)
+        master = (InteriorMaster if is_interior else Master).begin(contraction, pool, centre)
         none = Columns.of(contraction, np.zeros((0, contraction.n_blocks), bool))
         self = cls(master, none, np.zeros(0), scatter_bound(contraction))
         self._contraction, self._pricer = contraction, pricer
         return self
 
     def attach(self, contraction: Contraction, pricer: BranchingPricer) -> Generation:
-        """Resume on the contraction that it has started with, as the pricer does."""
+        """Resume on the contraction that it started with, with the pricer."""
         self._contraction, self._pricer = contraction, pricer
         self.master.attach(contraction)
         return self
@@ -167,7 +179,7 @@ class Generation(Attached):
         return self.own if self.master.phase is Phase.COST else None
 
     def warm_start(self) -> GenerationWarmStart:
-        """Warm start of the children of the node: the columns of the lowest reduced costs."""
+        """Return the warm start of a child: the columns of the lowest reduced costs."""
         contraction, columns, own = self._contraction, self.columns, self.duals
         if own is not None:
             reduced = columns.costs - columns.collected(own.prices)
@@ -196,24 +208,24 @@ class Generation(Attached):
         Raises
         ------
         BackendFailure
-            If HiGHS ends without a verdict.
+            If HiGHS ends without a result.
         """
         if not self.is_finished:
             self.n_iterations += 1
             self._step(cutoff)
-        return BoundProgress(self.bound, self.is_finished, len(self.columns), self.n_iterations)
+        return BoundProgress(self.bound, self.is_finished, len(self.columns))
 
     def _step(self, cutoff: float) -> None:
         """Resume unfinished exact pricing, or solve the master programme and price."""
         if self.under_way is not None:
-            self._price_in_slices(self.under_way)
+            self._price_for_slice(self.under_way)
             return
         master = self.master
         solution = master.solve()
         used = solution.x > 0.0
         self.support, self.x = master.columns.select(used), solution.x[used]
         self.own = own = DualValues(solution.prices, solution.sigma)
-        for_cover = solution.phase is Phase.FEASIBILITY
+        for_cover = master.phase is Phase.FEASIBILITY
         if not for_cover and master.is_worth_rounding:
             self._round()
         members = self._pricer.heuristic(own.prices, own.sigma, for_cover)
@@ -225,16 +237,16 @@ class Generation(Attached):
             self._conclude(own, found, grown, solution, cutoff)
 
     def _round(self) -> None:
-        """Round the last master solution, and take the clustering if it is the cheapest so far."""
-        of = self._contraction
-        labels = round_to_clustering(of, self.support.members, self.x)
-        if labels is not None and of.keeps_sizes(labels) and of.cost(labels) < self.cost:
-            self.labels, self.cost = labels, of.cost(labels)
+        """Round the last master solution, and store the clustering if it is the cheapest so far."""
+        node = self._contraction
+        labels = round_to_clustering(node, self.support.members, self.x)
+        if labels is not None and node.keeps_sizes(labels) and node.cost(labels) < self.cost:
+            self.labels, self.cost = labels, node.cost(labels)
 
     def _conclude(
         self, own: DualValues, found: Columns, grown: bool, solution: MasterSolution, cutoff: float
     ) -> None:
-        """Begin exact pricing if heuristics find nothing, or where it may suffice.
+        """Begin exact pricing if heuristics find nothing, or if it may close the node.
 
         own : the dual values of the solution
         """
@@ -243,36 +255,41 @@ class Generation(Attached):
         self.master.observe(solution, shown)
         needed = self._closing_value(own, cutoff)
         if self.early and shown + self._paid_by_all >= cutoff:
-            self.under_way = ExactPricing(own, needed, settles=False)
+            self.under_way = ExactPricing(own.prices, needed, settles=False)
         elif not grown and self.master.settle(solution):
             optimal = -own.sigma - self._tolerance(own)
             closing = self.early and needed < optimal
             settles = not closing and self.master.is_final
-            self.under_way = ExactPricing(own, needed if closing else optimal, settles)
+            self.under_way = ExactPricing(own.prices, needed if closing else optimal, settles)
 
-    def _price_in_slices(self, pricing: ExactPricing) -> None:
-        """Work for a slice on unfinished exact pricing, of whichever kind it is."""
+    def _price_for_slice(self, pricing: ExactPricing) -> None:
+        """Work for a slice on unfinished exact pricing.
+
+        It remains unfinished if nothing is proven or found. New columns lead to the next master
+        programme. Without any, prices that should close the node are given up; or the master
+        programme is solved.
+        """
         assert self.own is not None
-        prices = pricing.at.prices
+        prices = pricing.prices
         outcome = self._pricer.exact(prices, pricing.target, pricing.for_cover)
         found = Columns.of(self._contraction, outcome.members)
         grown, least = self._add(found, self.own), outcome.least
-        # A cluster below the target shows that these prices do not close the node.
+        # A cluster below the target proves that these prices do not close the node.
         refuted = not pricing.settles and len(found) > 0
         if least is None and not (grown or refuted):
             return
-        self.under_way, of = None, self._contraction
+        self.under_way = None
         if least is not None:
             if not pricing.for_cover:
-                self.bound = max(self.bound, lagrangian_bound(of, prices, least))
-            elif is_proof_of_infeasibility(prices, least, of.k):
+                bound = lagrangian_bound(self._contraction, prices, least)
+                self.bound = max(self.bound, bound)
+            elif is_proof_of_infeasibility(prices, least, self._contraction.k):
                 self.bound = ProvenBound(math.inf, Lagrangian(prices, least))
                 self.is_finished = True
         if grown:
             return
         if not pricing.settles:
-            # Either the bound closes the node, or these prices will not while the pool is the same.
-            self.early = False
+            self.early = False  # until the pool grows
             return
         self.is_finished = True
         if not pricing.for_cover:
@@ -295,69 +312,30 @@ class Generation(Attached):
         self.early = self.early or grown
         return grown
 
-    def _closing_value(self, at: DualValues, cutoff: float) -> float:
-        """Return the least value with which these prices close the node, with room for rounding.
+    def _closing_value(self, own: DualValues, cutoff: float) -> float:
+        """Return the value of clusters from which on these prices close the node, with rounding.
 
-        It is 0 where that is positive, and parts of clusters are clusters and cost no more.
+        It is at most 0 in monotone problems.
         """
-        total = math.fsum(at.prices)
+        total = math.fsum(own.prices)
         room = _ROOM * (abs(total) + abs(cutoff)) if math.isfinite(cutoff) else 0.0
         value = (cutoff - self._paid_by_all + room - total) / self._contraction.k
         return min(value, 0.0) if self._contraction.is_monotone else value
 
     @property
     def _paid_by_all(self) -> float:
-        """Part of the cost that all clusterings pay for soft pairs, and no column does."""
+        """Cost of soft pairs in all clusterings, which no column includes."""
         return self._contraction.soft.constant_below
 
     def _tolerance(self, own: DualValues) -> float:
-        """Return how little a cluster may save at dual values without being worth a column."""
+        """Return the least saving at dual values for which a cluster becomes a column."""
         k = self._contraction.k
         return TOLERANCE * abs(own.value(k)) / k
 
 
 def _pricing_for_cover(own: DualValues) -> ExactPricing:
-    """Return exact pricing at whole prices in the ratio of dual values without a cover (Farkas)."""
+    """Return exact pricing at whole prices, scaled from dual values without a cover (Farkas)."""
     prices = whole_prices(own.prices)
     scale = float(np.abs(prices).max()) / float(np.abs(own.prices).max())
     target = -math.floor((own.sigma + _COVER_TOLERANCE) * scale)
-    return ExactPricing(DualValues(prices, -float(target)), float(target), True, for_cover=True)
-
-
-# Minimum blocks for solving master programmes by the interior point method, if a clustering is
-# known. u1060 in the plane, k = 100: 16 programmes of a tenth of a second each.
-INTERIOR_FROM = 256
-
-
-def begun_master(
-    contraction: Contraction, columns: Columns | None, centre: DualValues | None
-) -> MasterProgramme:
-    """Return a new master programme over the singletons that are allowed and some columns.
-
-    centre : good dual values; None: of the clustering that the columns begin with
-    """
-    pool, n_known = Columns.singletons(contraction), 0
-    if not contraction.is_monotone:
-        pool = pool.select(allowed(contraction, pool.members))
-    if columns is not None:
-        pool, n_known = pool + columns, covering_prefix(columns, contraction.k)
-    if centre is None and columns is not None and n_known:
-        labels, e = columns.members[:n_known].argmax(axis=0), contraction.weights
-        of_points = first_duals(contraction.means, e, labels)
-        centre = DualValues(contraction.scatter + e * of_points.prices, of_points.sigma)
-    if contraction.is_monotone and n_known and contraction.n_blocks >= INTERIOR_FROM:
-        assert centre is not None
-        return InteriorMaster.begin(contraction, pool, centre)
-    return Master.begin(contraction, pool, None if centre is None else centre.prices)
-
-
-def covering_prefix(columns: Columns, k: int) -> int:
-    """Return how many columns at the beginning are a partition into at most k; 0 for none."""
-    covered = np.zeros(columns.n_blocks, bool)
-    for position in range(min(k, len(columns))):
-        if (covered & columns.members[position]).any():
-            return 0
-        covered |= columns.members[position]
-        if covered.all():
-            return position + 1
-    return 0
+    return ExactPricing(prices, float(target), settles=True, for_cover=True)

@@ -9,23 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
-from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.bound import EPS, ProvenBound
 from sdpbb.bounds.lagrangian.columns import Columns, Membership
 from sdpbb.bounds.lagrangian.exact_cover import cheapest_exact_cover, violated_triples
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.backends.highs import Basis, Vertex, optimal_vertex
 
-_EPS = float(np.finfo(np.float64).eps)
-
 
 def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.float64]:
-    """Return the costs of the columns (t,), less what rounding can have added to them.
+    """Return the costs of the columns (t,), less a bound on their rounding errors.
 
-    Sums over dimensions and blocks lose as many units in the last place as they have terms, scatter
-    and means of blocks as many as these have points. With d_i = c_i - mean_X, coordinates that are
-    known to a few units in the last place change a cost by as many eps sum e_i |d_i| |c_i|, at most
-    eps sqrt(c(X) sum (w_i + e_i |c_i|^2)), and by the squares of such errors, as do centres.
+    Sums over dimensions and blocks lose one unit in the last place per term; scatter and means of
+    blocks lose one per point. With d_i = c_i - mean_X, errors of coordinates of a few units in the
+    last place change a cost by that many eps sum e_i |d_i| |c_i|, which is at most
+    eps sqrt(c(X) sum (w_i + e_i |c_i|^2)), and by the squares of such errors. So do errors of
+    centres.
     """
     soft = contraction.soft
     sets = csr_array(columns.members.astype(np.float64))
@@ -35,32 +34,32 @@ def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.floa
     inside = float(e[w > 0.0].max(initial=0.0))
     terms = 2.0 * (c.shape[1] + np.diff(sets.indptr) + inside + len(soft)) + 32.0
     crossed = 32.0 * np.sqrt(columns.costs) * np.sqrt(lengths)  # their product may be too large
-    second = 1024.0 * _EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
-    margin = _EPS * (terms * columns.costs + crossed + second)
-    # Weights of soft pairs have been summed up before.
+    second = 1024.0 * EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
+    margin = EPS * (terms * columns.costs + crossed + second)
+    # Sums of weights of soft pairs are rounded, too.
     margin += 2.0 * soft.uncertainty
     return np.asarray(np.maximum(columns.costs - margin, 0.0))
 
 
-# Costs are integers below 2^COST_BITS, and the sums of all prices below PRICE_LIMIT: int64 holds a
-# reduced cost, and a unit is less than the rounding of the costs. Prices can be as large as that
-# where all partitions have clusters of one size: prices and sigma may then rise together.
+# Costs are integers below 2^COST_BITS, and sums of all prices are below PRICE_LIMIT: int64 holds a
+# reduced cost, and a unit is less than the rounding of the costs. Prices can be that large if all
+# clusters have one size, as prices and sigma may then rise together.
 COST_BITS = 50
 PRICE_LIMIT = 2.0**60
 # The search adds up gains below 2^GAIN_BITS twice.
 GAIN_BITS = 60
 
-# Of the linear programme, whose costs are at most LARGEST: its tolerances are absolute. What is
-# missing of a row, or too much, costs more than any partition; prices are at most as high.
+# Tolerance of the linear programme, whose costs are at most LARGEST. Errors of a row cost more than
+# any partition; prices are at most that high.
 TOLERANCE = 1e-9
 LARGEST = 1000.0
 ARTIFICIAL = 2.0 * LARGEST
 
-# No number from here on affects what is proven. Columns added to the linear programme between two
+# The numbers from here on do not affect proofs. Columns added to the linear programme between two
 # solves, per block.
 BATCH = 3
-# Rounds of subset-row cuts; new rows in a round, and of these through one block, at most; the least
-# violation of one, whose right-hand side is 1.
+# Maximum rounds of subset-row cuts; maximum new rows in a round, and through one block; least
+# violation of a row, whose right-hand side is 1.
 CUT_ROUNDS, MAX_CUTS, MAX_CUTS_PER_BLOCK, VIOLATION = 10, 60, 5, 1e-3
 # Variables further from 0 and 1 are fractional.
 FRACTIONAL = 1e-8
@@ -76,14 +75,13 @@ def cheapest_partition(
     cutoff: float,
     prices: NDArray[np.float64] | None = None,
 ) -> Partitioning:
-    """Choose exactly k clusters that hold each block exactly once, as cheap as possible.
+    """Choose the cheapest k clusters that hold each block exactly once.
 
         minimise    sum_X c_X x_X
         subject to  sum_{X holds i} x_X = 1 for all blocks i,  sum x_X = k,  x binary
 
-    and as many of each size, or in each range, as are listed. Where the list has every
-    cluster that a clustering cheaper than the cutoff can have, the bound is one on all clusterings
-    of the node.
+    with as many of each size, or in each range, as are listed. If the columns include every cluster
+    of each clustering below the cutoff, the bound holds for all clusterings of the node.
 
     For any prices, and penalties nu_S >= 0 of sets S of three blocks (a partition has at most one
     cluster with two of them: subset row inequalities), every partition costs at least
@@ -91,26 +89,26 @@ def cheapest_partition(
         L + sum of g(X) over its clusters,  where
         r(X) = c(X) - prices(X) + the nu_S of all S of which X has two blocks or more,
         L = sum of prices - sum of nu + k min r  and  g(X) = r(X) - min r >= 0
-        (min r of each listed size by itself, as often as there are clusters of that size),
+        (with listed sizes, min r of each size times the number of clusters of that size).
 
-    so clusters with g(X) >= cutoff - L are dropped for good. The linear relaxation gives good
-    prices and penalties; dropping, adding violated rows and solving again is repeated until few
-    clusters are left for a depth-first search (`exact_cover.cheapest_exact_cover`).
+    So clusters with g(X) >= cutoff - L are dropped for good. The linear relaxation gives good
+    prices and penalties. Dropping, adding violated rows and solving repeat until few clusters
+    remain for a depth-first search (`exact_cover.cheapest_exact_cover`).
 
     Costs less a margin for rounding, prices and penalties become integers: L, g and the search are
-    exact. What HiGHS returns is only used as prices.
+    exact. Results of HiGHS are only used as prices.
 
     Parameters
     ----------
     columns : t different clusters of the contraction's blocks, all allowed
-    cutoff : only partitions that cost less are of interest, with what all clusterings pay for soft
-        pairs; inf for all
-    prices : (m,) finite, to begin with, of any sign; prices of the master programme save time
+    cutoff : only partitions that cost less are of interest, with the cost of soft pairs in all
+        clusterings; inf: all
+    prices : (m,) first prices, finite, of any sign; prices of the master programme save time
 
     Raises
     ------
     BackendFailure
-        If HiGHS ends without a verdict.
+        If HiGHS ends without a result.
 
     Source: exact enumeration with subset rows as in Baldacci, Christofides and Mingozzi (2008)
     for vehicle routing; subset rows: Jepsen, Petersen, Spoorendonk and Pisinger (2008).
@@ -141,10 +139,7 @@ class Multipliers:
         triples: NDArray[np.int64],
         penalties: NDArray[np.float64],
     ) -> Multipliers:
-        """Return the nearest integers.
-
-        They are made smaller by a common factor where their sum exceeds PRICE_LIMIT.
-        """
+        """Return the nearest integers, scaled down if their sum exceeds PRICE_LIMIT."""
         penalties = np.maximum(penalties, 0.0)
         total = float(np.abs(prices).sum() + penalties.sum())
         factor = min(1.0, PRICE_LIMIT / total) if total > 0.0 else 1.0
@@ -162,7 +157,7 @@ class Multipliers:
     def reduced_costs(self, sets: csr_array, costs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the reduced costs (t,) of the columns.
 
-        They are c(X) - prices(X) + the penalties of the triples of which X has two or more.
+        They are c(X) - prices(X) + the penalties of the triples of which X has at least two blocks.
         """
         priced = self.penalties > 0
         held = _held(sets, self.triples[priced]).astype(np.int64)
@@ -170,7 +165,7 @@ class Multipliers:
 
 
 def _held(sets: csr_array, triples: NDArray[np.int64]) -> csr_array:
-    """Return which triples (c, 3) each of the sets (t, m) holds two or more of, (t, c)."""
+    """Return a mask (t, c): whether set t holds at least two blocks of triple c."""
     c, ends = len(triples), np.arange(0, 3 * len(triples) + 1, 3)
     ones = np.ones(3 * c, np.int8)
     held = sets @ csr_array((ones, triples.ravel(), ends), shape=(c, sets.shape[1])).T
@@ -182,12 +177,12 @@ def _held(sets: csr_array, triples: NDArray[np.int64]) -> csr_array:
 class Partitioning:
     """Search for the cheapest partition into k of some clusters, and its result.
 
-    All costs are integers, in units of `unit`. The checker has a search of its own on purpose
+    All costs are integers, in units of `_unit`. The checker has a separate search on purpose
     (`sdpbb.checker.partitions`).
 
-    labels : (m,) of the cheapest one met that, up to rounding, is cheaper than the cutoff, or None
-    is_finished : whether that is the cheapest one (None: there is none below the cutoff)
-    target : partitions that cost this or more are of no interest
+    labels : (m,) of the cheapest partition met that, up to rounding, is below the cutoff, or None
+    is_finished : whether this is the cheapest partition; with None, none is below the cutoff
+    target : only partitions that cost less are of interest
     lower : every partition costs at least this or the target
     """
 
@@ -215,7 +210,7 @@ class Partitioning:
         self._best = Multipliers(nothing, np.empty((0, 3), np.int64), nothing[:0])
 
     def run(self, prices: NDArray[np.float64]) -> None:
-        """Drop, solve, cut and search until nothing is left or limits are reached."""
+        """Drop, solve, cut and search until no columns remain or limits are reached."""
         triples, none = self._best.triples, np.zeros(0)
         self.tighten(self._best)
         sane = np.clip(prices, -PRICE_LIMIT * self._unit, PRICE_LIMIT * self._unit)
@@ -253,9 +248,9 @@ class Partitioning:
         return reduced[keep]
 
     def _gains(self, by: Multipliers, reduced: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-        """Return reduced costs above the least ones of their kind, (t,), and the value of L.
+        """Return reduced costs less the minimum of their kind, (t,), and the value of L.
 
-        Kinds of which no column is left make L as high as the target: there is no partition.
+        If no column of a kind remains, there is no partition, and L is the target.
         """
         least = np.zeros(len(self._n_of_kind), np.int64)
         value = by.constant
@@ -270,9 +265,9 @@ class Partitioning:
     def _optimum(
         self, triples: NDArray[np.int64], taken: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return an optimal x over all columns that are left, and the columns that it is of.
+        """Return the columns of the last programme, and an optimal x over all remaining columns.
 
-        taken : numbers of the columns to begin with
+        taken : numbers of the first columns
         """
         unit, basis = 2.0**COST_BITS / LARGEST, None  # of the linear programme
         taken = np.intersect1d(taken, self.position)
@@ -327,7 +322,7 @@ class Partitioning:
             self._keep(np.zeros(len(self.costs), bool))
 
     def _offer(self, sets: csr_array, costs: NDArray[np.int64]) -> None:
-        """Accept columns as a partition, if they are one below the target."""
+        """Store columns as a partition if they are one below the target."""
         once = np.bincount(sets.indices, minlength=self.m) == 1
         if sets.shape[0] == self.k and once.all() and int(costs.sum()) < self.target:
             if self._limits is not None and not self._limits.keeps(sets @ self._counts):
@@ -336,12 +331,12 @@ class Partitioning:
 
     @property
     def bound(self) -> ProvenBound:
-        """No partition costs less than this or the cutoff."""
+        """Proven bound: every partition costs at least this or the cutoff."""
         bound = self._cutoff
         if self.labels is not None or not self.is_finished:
             # Below 2^53, so that the product is exact.
             value = self.target if self.is_finished else min(self.lower, self.target)
-            # Where nothing is paid by all clusterings, the sum is the product.
+            # Without a cost of soft pairs in all clusterings, the sum is the product.
             bound = min(value * self._unit + self._paid * (1.0 - 2.0**-50), self._cutoff)
             if self._paid > 0.0:
                 bound *= 1.0 - 2.0**-50
@@ -360,7 +355,7 @@ class Partitioning:
     def _violated(self, columns: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the triples of blocks (c, 3) whose rows the vertex violates.
 
-        Its columns that have been dropped meanwhile are left out.
+        Columns that have been dropped since are left out.
         """
         taken = (x > FRACTIONAL) & (x < 1.0 - FRACTIONAL) & np.isin(columns, self.position)
         sets = self.sets[np.searchsorted(self.position, columns[taken])]
@@ -380,9 +375,9 @@ class Partitioning:
 def _kinds(
     contraction: Contraction, members: Membership
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the kind of each cluster (t, m), and how many of each kind a partition has.
+    """Return the kind of each cluster (t, m), and the number of each kind in a partition.
 
-    Kinds are the listed sizes, which all clusters have one of; there is one where none are listed.
+    Kinds are the listed sizes. Without listed sizes there is one kind.
     """
     limits = contraction.size_limits
     if limits is None or limits.exact is None:
@@ -405,23 +400,23 @@ def partitioning_vertex(
 ) -> Vertex:
     """Solve the linear relaxation of the partitioning master over explicit columns.
 
-        minimise    sum c_X x_X + ARTIFICIAL (what is missing of the rows, or too much)
+        minimise    sum c_X x_X + ARTIFICIAL (errors of the rows)
         subject to  sum_{X holds i} x_X = 1 for all blocks,  sum x_X = k,
                     sum_{|X & S| >= 2} x_X <= 1 for triples S of blocks,  x >= 0
 
-    Row duals are of the blocks, of the number of clusters, and of the triples. Columns are the
-    2 (m + 1) artificial ones, then the columns of x.
+    Row duals are of the blocks, of the number of clusters, and of the triples, in this order. The
+    2 (m + 1) artificial columns precede the columns of x.
 
     Parameters
     ----------
     sets, costs : (t, m), (t,) the columns
     triples : (c, 3)
-    basis : to begin from
+    basis : first basis, or None
 
     Raises
     ------
     BackendFailure
-        If HiGHS ends without a verdict.
+        If HiGHS ends without a result.
     """
     (t, m), c = sets.shape, len(triples)
     rows = [sets.T, csr_array(np.ones((1, t))), _held(sets, triples).T]

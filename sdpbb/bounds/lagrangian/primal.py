@@ -17,12 +17,12 @@ def round_to_clustering(
 ) -> Labels | None:
     """Round a solution of the master programme: return labels (m,), or None.
 
-    They have exactly k clusters and keep the constraints. The solution uses clusters (t, m) x (t,)
-    > 0 times each. None where the last blocks fit nowhere.
+    They have exactly k clusters and satisfy the constraints. The solution uses each of the clusters
+    (t, m) x (t,) > 0 times. None: a remaining block fits no cluster.
 
-    Up to k times the cluster with the largest x times the number of its points that are not yet
-    covered is taken, without the others. Blocks that remain go, one by one, where they add least.
-    A cover by k clusters with x = 1 comes back without its overlaps.
+    Up to k times, the cluster with the largest x times its number of uncovered points becomes a
+    cluster of its uncovered blocks. Remaining blocks join, one by one, the cluster whose cost they
+    increase least. A cover by k clusters with x = 1 is returned without its overlaps.
     """
     labels, left = np.full(contraction.n_blocks, -1, np.intp), contraction.weights.copy()
     points = csr_array(members.astype(np.float64))
@@ -45,7 +45,7 @@ def round_to_clustering(
 def split(contraction: Contraction, labels: Labels) -> Labels:
     """Split clusters until there are k: the block farthest from its mean leaves its cluster.
 
-    That costs nothing, and any subset of a cluster is allowed.
+    That never raises the cost, and any subset of a cluster is allowed.
     """
     labels = labels.copy()
     e, c = contraction.weights, contraction.means
@@ -61,7 +61,7 @@ def split(contraction: Contraction, labels: Labels) -> Labels:
 def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | None:
     """Return the cluster whose cost the block increases least.
 
-    It is one of those that the block may join and, if there are fewer than k, a new one.
+    It may be a new cluster if there are fewer than k. None: the block may join none.
     """
     n_clusters = int(labels.max()) + 1
     if n_clusters < contraction.k:

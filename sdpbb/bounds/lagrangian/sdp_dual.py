@@ -26,8 +26,8 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
 
         c(X) = sum_{i in X} (w_i + scale K_ii) - scale a'Ka.
 
-    1. Where <N, Y_X> >= 0 and every <B_c, Y_X> >= 0, a'Ka <= a'Ma. N is: columns hold no
-       cannot-linked pair. The cuts have to be valid for single clusters; see `single_cluster_cuts`.
+    1. If <N, Y_X> >= 0 and every <B_c, Y_X> >= 0, then a'Ka <= a'Ma. The first holds, as columns
+       hold no cannot-linked pair. Cuts have to hold for single clusters; see `single_cluster_cuts`.
     2. With u'a = sqrt(s/n) and mu = u'Mu,
        a'Ma = (2 / sqrt n) sum_{i in X} sqrt(e_i) (Mu)_i - (s/n) mu + (Pa)'M(Pa).
     3. For any theta, let Q be the part of PMP above theta, of eigenvalues max(lambda - theta, 0).
@@ -44,31 +44,31 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
 
     Its maximum is attained by theta between the k-th and the (k-1)-th largest eigenvalue of PMP,
     where it is total - scale (mu + the sum of the k - 1 largest eigenvalues): the bound of
-    `safe_bound` for N and these cuts, without a kernel. (Q stands for R <= I, which is implied by
-    Y >= 0 and Y u = u: step 3 is that implication. With the largest eigenvalue as theta, Q = 0 and
-    the value is only total - scale (mu + (k - 1) theta).)
+    `safe_bound` for N and these cuts, without a kernel. (Q stands for R <= I, which follows from
+    Y >= 0 and Y u = u, as step 3 shows. With the largest eigenvalue as theta, Q = 0, and the value
+    is only total - scale (mu + (k - 1) theta).)
 
-    The master's dual asks for prices >= 0 and sigma >= 0: theta is at least 0, and negative prices
-    become 0, which adds to the objective and keeps the theorem: as c(X) is at least the cost of the
-    blocks of X with a positive price, and c(X) >= 0, no reduced cost becomes negative.
+    In monotone problems the master's dual has prices >= 0 and sigma >= 0: theta is at least 0, and
+    negative prices become 0. That raises the objective. No reduced cost becomes negative, as
+    c(X) >= 0 is at least the cost of the blocks of X with a positive price.
 
-    Where that is not so, as there are least sizes or soft pairs, negative prices stay. Terms of
-    soft pairs are cuts that a cluster may violate: as their multipliers are at most their caps,
-    what it pays for that is in its cost (`sdpbb.bounds.sdp.cuts.soft_pairs`; the sums there are
-    over the clusters). A cut Z_ii >= b, or -Z_ii >= b, holds for the cluster of i alone: t b is
-    part of the price of i. The second of these says that clusters are not small, which columns are
-    only where sizes are looked at whole (`Contraction.two_sided_quantities`).
+    With least sizes or soft pairs negative prices stay. Terms of soft pairs are cuts that a cluster
+    may violate. As their multipliers are at most their caps, its cost includes the violation
+    (`sdpbb.bounds.sdp.cuts.soft_pairs`; the sums there are over the clusters). A cut Z_ii >= b, or
+    -Z_ii >= b, holds for the cluster of i alone: t b is part of the price of i. The second excludes
+    small clusters, which columns satisfy only with lower limits
+    (`Contraction.two_sided_quantities`).
 
-    Multipliers of cuts that do not hold for single clusters count as 0, and the kernel of the
+    Multipliers of cuts that do not hold for single clusters count as 0. The kernel of the
     relaxation for k = 2 is left out: only clusters with one of every two cannot-linked blocks are
-    in its complement, and columns may hold none. So the value may be less than the relaxation's.
+    in its complement, and columns need not be. So the value may be below the relaxation's.
 
     Parameters
     ----------
     contraction, relaxation : of the same node
     dual : any dual values of it; wrong signs count as 0
 
-    The numbers steer: exact pricing proves what they are worth.
+    The result proves nothing by itself: exact pricing proves its bound.
 
     Source: the value by theta = lambda_max was derived for this project; Peng and Wei (2007) have
     the relaxation.
@@ -98,8 +98,8 @@ def single_cluster_cuts(cuts: CutSet) -> NDArray[np.bool_]:
     Stars, and so pairs and triangles: z_i = 1 with a leaves gives (1 - a)(2 - a) / 2 >= 0, z_i = 0
     gives a (a - 1) / 2 >= 0; merging blocks only equates entries of z. Not cliques and pentagons,
     whose right-hand sides count all clusters (b = 0 leaves a clique nothing to say, and two
-    neighbours of a five-cycle alone violate a pentagon's). So a cut holds where b = 0 and no
-    diagonal entry of B is negative.
+    neighbours of a five-cycle alone violate a pentagon's). So a cut holds if b = 0 and no diagonal
+    entry of B is negative.
     """
     negative = (cuts.row == cuts.column) & (cuts.coefficient < 0.0)
     hold: NDArray[np.bool_] = (cuts.rhs == 0.0) & (
@@ -117,7 +117,7 @@ def _of_one_block(cuts: CutSet) -> NDArray[np.bool_]:
 def _multipliers_of_clusters(
     contraction: Contraction, relaxation: Relaxation, dual: DualPoint
 ) -> NDArray[np.float64]:
-    """Return the multipliers of the cuts, 0 for those that do not hold for single clusters."""
+    """Return the multipliers of the cuts, 0 for cuts that do not hold for single clusters."""
     cuts = dual.cuts
     caps = multiplier_caps(relaxation, cuts)
     of_one_block = _of_one_block(cuts)

@@ -1,5 +1,5 @@
 """Semidefinite bounds.
 
-The contracted Peng-Wei relaxation, its cuts, a first-order method that steers, and the dual
-evaluation that proves.
+The contracted Peng-Wei relaxation, its cuts, a first-order method for dual values, and the dual
+function, which proves the bound.
 """

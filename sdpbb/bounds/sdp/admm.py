@@ -1,6 +1,6 @@
 """First-order method: alternating projections with a dual memory (ADMM), and its compiled loops.
 
-Each step of the loops reads what the last one wrote, so these are not array operations of NumPy.
+Each step of the loops depends on the last one, so these are not array operations of NumPy.
 """
 
 from __future__ import annotations
@@ -43,19 +43,18 @@ class Admm(Attached):
         Y in the spectral set   { u u' + R : 0 <= R <= cap I, R u = 0, tr R = k - 1 },
         W in the polyhedral set { W >= 0, W = 0 on cannot-links, <B_c, W> >= b_c }
 
-    (terms of soft pairs may be violated at a price, which caps their multipliers), with
-
-    a scaled dual U and a penalty rho. One iteration is
+    with a scaled dual U and a penalty rho. Terms of soft pairs may be violated at a price, which
+    caps their multipliers. One iteration is
 
         1. Y <- projection of W - U + K/rho onto the spectral set
         2. G <- a Y + (1 - a) W + U, with a the over-relaxation
         3. W <- projection of G onto the polyhedral set, by a few dual sweeps over the cuts
         4. U <- G - W
 
-    and at any time N = -rho U - rho sum_c t_c B_c and the multipliers rho t_c are dual values
-    whose bound can be evaluated: `dual_point`.
+    At any time N = -rho U - rho sum_c t_c B_c and the multipliers rho t_c are dual values
+    (`dual_point`).
 
-    It is between two iterations, in the coordinates of Y:
+    State between two iterations, in the coordinates of Y:
 
     W : (m, m) the polyhedral iterate, in the upper triangle
     U : (m, m) the scaled dual, in the upper triangle
@@ -104,7 +103,7 @@ class Admm(Attached):
         return cls(W, U, t, dual.cuts, rho).attach(relaxation)
 
     def attach(self, relaxation: Relaxation) -> Admm:
-        """Start or resume, exactly, on the relaxation that the method has started with."""
+        """Start or resume, to the last bit, on the relaxation that the method started with."""
         m = relaxation.m
         self.relaxation = relaxation
         self.spectrum.attach(relaxation.u, relaxation.k - 1.0)
@@ -125,7 +124,7 @@ class Admm(Attached):
         self.n_iterations += 1
 
     def _project_onto_polyhedron(self) -> None:
-        """Take steps 2 to 4, which leave M for the next projection onto the spectral set."""
+        """Do steps 2 to 4, and write M for the next projection onto the spectral set."""
         cuts, Y, W, U = self._cuts, self._Y, self.W, self.U
         V = dual_sweeps(
             Y,
@@ -160,8 +159,8 @@ class Admm(Attached):
 
     def balance(self) -> None:
         """Change rho towards equal primal and dual residuals; the unscaled duals stay."""
-        # The residual of the unscaled duals has the factor rho. Without any, rho went from 0.02 to
-        # 5.7 on 1,608 blocks, whose bounds got worse for 100 iterations.
+        # The residual of the unscaled duals has the factor rho. Without a factor, rho went from
+        # 0.02 to 5.7 on 1,608 blocks, and bounds got worse for 100 iterations.
         dual_residual = max(1.0, math.sqrt(self.rho / PENALTY)) * self.dual_residual
         if self.primal_residual > BALANCE * dual_residual:
             factor = PENALTY_STEP
@@ -185,7 +184,7 @@ class Admm(Attached):
         in_pieces(partial(mirror, M), self._pieces)
 
     def replace_cuts(self, new: CutSet) -> None:
-        """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet."""
+        """Drop the cuts whose multiplier is zero, and add the cuts of `new` that are missing."""
         active = self.t > 0.0
         kept = self.cuts.select(active)
         fresh = new.select(~np.isin(new.keys, kept.keys))
@@ -236,19 +235,19 @@ def dual_sweeps(
     """Project onto {W >= 0, W = 0 where forbidden, cuts} (step 3 of the method, see `admm`).
 
     With G = a Y + (1 - a) W + U (a: over_relaxation) and V = G + sum_c t_c B_c, the projection is
-    max(V, 0). `sweeps` passes of dual coordinate ascent (Hildreth) change the multipliers t: the
+    max(V, 0). `sweeps` passes of dual coordinate ascent (Hildreth) change the multipliers t. The
     step t_c += rhs_c - <B_c, max(V, 0)> never decreases the dual function because ||B_c|| = 1; nor
-    does it where it ends at 0 or at the cap of t_c.
+    does a step to 0 or to the cap of t_c.
 
-    touched : positions of the upper triangle that cuts have terms at, in ascending order
-    root : factor of each of them in svec coordinates
-    place : of the position of each term, among them
+    touched : positions of terms of cuts in the upper triangle, ascending
+    root : factor of each position in svec coordinates
+    place : place of the position of each term in touched
     term : in svec coordinates
 
-    Returns the entries of V there; it is G elsewhere.
+    Returns the entries of V at these positions; other entries of V are entries of G.
     """
     flat_Y, flat_W, flat_U = Y.reshape(-1), W.reshape(-1), U.reshape(-1)
-    V = np.empty(len(touched))  # next to each other, they stay in the processor's cache
+    V = np.empty(len(touched))  # contiguous, for the processor's cache
     for q in range(len(touched)):
         p = touched[q]
         G = over_relaxation * flat_Y[p] + (1.0 - over_relaxation) * flat_W[p] + flat_U[p]
@@ -258,7 +257,7 @@ def dual_sweeps(
         if t[c] > 0.0:
             for p in range(start[c], start[c + 1]):
                 V[place[p]] += t[c] * term[p]
-    # A cut that is slack with multiplier zero in the first sweep rarely matters in the next ones.
+    # A slack cut with multiplier zero in the first sweep rarely matters in later ones.
     active = np.arange(n_cuts)
     for _ in range(sweeps):
         n_active = 0
@@ -295,11 +294,11 @@ def polyhedral_iterates(
     first: int,
     last: int,
 ) -> tuple[float, float]:
-    """Write W, U = G - W and M of rows first to last - 1, and these columns of M.
+    """Write rows first to last - 1 of W, U = G - W and M, and these columns of M.
 
-    That is step 4 of the method (see `admm`), with the touched entries of V from `dual_sweeps`.
-    M = W - U + K / rho is the matrix that the next spectral projection takes. Of the others only
-    the upper triangles are read and written.
+    That is step 4 of the method (see `admm`), with the touched entries of V from `dual_sweeps`. The
+    next spectral projection projects M = W - U + K / rho. Only upper triangles of the other
+    matrices are read and written.
 
     Returns the parts of these rows in the squared residuals, primal and dual.
     """
@@ -335,7 +334,7 @@ def polyhedral_iterates(
 @njit(cache=True, nogil=True)
 def mirror(A: Reals, first: int, last: int) -> None:
     """Copy rows first to last - 1 of the upper triangle to the lower one."""
-    # Rows are written one after the other; a piece of the columns stays in the cache.
+    # Rows are written in order; a piece of the columns stays in the cache.
     for j in range(first + 1, len(A)):
         for i in range(first, min(last, j)):
             A[j, i] = A[i, j]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
+from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound, scatter_bound
 from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart, clustering_affinity, clustering_dual
@@ -24,12 +24,12 @@ from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, no_limit
 # Iterations between cut rounds, and between changes of the penalty.
 ROUND_PERIOD = 10
 BALANCE_PERIOD = 10
-# Iterations between evaluations of the safe bound; their growth factor with 256 blocks or more,
-# where its eigenvalues cost as much as many iterations. An estimate that the bound closes the node
-# or stalls comes first.
+# Iterations between evaluations of the safe bound, and their growth factor with 256 blocks or more:
+# eigenvalues then take as long as many iterations. A bound is evaluated earlier if an estimate of
+# it closes the node or stalls.
 BOUND_PERIOD = 20
 BOUND_GROWTH = 1.5
-# An iteration and a bound are taken to last this many times as long as the longest before.
+# The next iteration and bound are assumed to take this many times as long as the longest before.
 LATE = 1.5
 
 
@@ -37,15 +37,15 @@ LATE = 1.5
 class Patience:
     """Stall test. The bound is not monotone over cut rounds and can stall before it jumps.
 
-    iterations : a node stalls if its bound came too little closer to the cutoff in so many
-    progress : share by which the distance between best bound and cutoff has to shrink in them
+    iterations : number of iterations in which the bound must progress
+    progress : share by which the distance from the best bound to the cutoff must shrink in them
     """
 
     iterations: int
     progress: float
 
     def has_run_out(self, history: list[tuple[int, float]], cutoff: float) -> bool:
-        """Return whether a node is given up that the cutoff would close.
+        """Return whether a node with this cutoff is given up.
 
         history : (iteration, best bound) after each evaluation of the bound
         """
@@ -53,17 +53,9 @@ class Patience:
         earlier = [bound for iteration, bound in history if iteration <= now - self.iterations]
         if not earlier or best >= cutoff:
             return False
-        if not math.isfinite(cutoff):  # no clustering is known: the bound's own progress counts
+        if not math.isfinite(cutoff):  # no clustering is known: relative to the bound
             cutoff = best + abs(best)
         return cutoff - best > (1.0 - self.progress) * (cutoff - earlier[-1])
-
-
-# The root still has to find its cuts, and a closed root needs no tree. With the patience of
-# children, two of 18 glass sets branched that close otherwise.
-ROOT = Patience(iterations=200, progress=0.2)
-# With the patience of the root, trees took 1.7 times as long on the five hardest sets of ecoli and
-# accent.
-CHILD = Patience(iterations=40, progress=0.4)
 
 
 @stored
@@ -74,9 +66,16 @@ class AdmmRun(Attached):
     is_child : whether it began from a warm start
     best : the best bound so far
     admm : the first-order method
-    history : (iteration, best bound) after each evaluation of the bound that was due
-    separated_at : iterations when cuts were last looked for
+    history : (iteration, best bound) after each due evaluation of the bound
+    separated_at : iterations at the last separation of cuts
     """
+
+    # The root still has to find its cuts, and a closed root needs no tree. With the patience of
+    # children, two of 18 glass sets branch instead.
+    ROOT = Patience(iterations=200, progress=0.2)
+    # With the patience of the root, trees took 1.7 times as long on the five hardest sets of ecoli
+    # and accent.
+    CHILD = Patience(iterations=40, progress=0.4)
 
     is_child: bool
     best: ProvenBound
@@ -94,8 +93,8 @@ class AdmmRun(Attached):
     ) -> Self:
         """Return a new run.
 
-        warm_start : to begin with, of a child
-        known : labels (m,) of a clustering of the blocks, to begin a root with
+        warm_start : of the parent, or None
+        known : labels (m,) of a clustering of the blocks, for the first dual values of a root
         """
         relaxation = Relaxation.of(contraction)
         if warm_start is not None:
@@ -106,16 +105,14 @@ class AdmmRun(Attached):
             admm = Admm.at(relaxation, dual, clustering_affinity(contraction, known))
         else:
             admm = Admm.centre(relaxation)
-        # The scatter inside blocks, less what rounding can have added to it.
-        own = float(contraction.scatter.sum()) + contraction.soft.constant - relaxation.rounding
-        run = cls(warm_start is not None, ProvenBound(max(0.0, own)), admm)
+        run = cls(warm_start is not None, scatter_bound(contraction), admm)
         return run._attach(contraction, relaxation, parameters)
 
-    def attach(self, contraction: Contraction, parameters: SdpParameters) -> Self:
-        """Resume on the contraction that the run has started with."""
+    def attach(self, contraction: Contraction, method: Any) -> Self:
+        """Resume on the contraction and the `SdpBounding` that the run started with."""
         relaxation = Relaxation.of(contraction)
         self.admm.attach(relaxation)
-        return self._attach(contraction, relaxation, parameters)
+        return self._attach(contraction, relaxation, method.parameters)
 
     def _attach(
         self, contraction: Contraction, relaxation: Relaxation, parameters: SdpParameters
@@ -126,23 +123,27 @@ class AdmmRun(Attached):
 
     @property
     def _patience(self) -> Patience:
-        return CHILD if self.is_child else ROOT
+        return self.CHILD if self.is_child else self.ROOT
+
+    @property
+    def _max_iterations(self) -> int:
+        return self.parameters.max_iterations
 
     @property
     def n_iterations(self) -> int:
         return self.admm.n_iterations
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Iterate until the next evaluation of the safe bound. That of a root begins at once."""
+        """Iterate until the next evaluation of the safe bound; a root starts with one."""
         if self.n_iterations == 0 and not self.is_child and not self.history:
-            return BoundProgress(self._evaluate(cutoff, is_due=True), False, 0, 0)
+            return BoundProgress(self._best_bound(cutoff, is_due=True), False, 0)
         return self.evaluate(cutoff, self.iterate(time_left))
 
     def iterate(self, time_left: TimeLeft = no_limit) -> bool:
-        """Iterate until the safe bound is due; return whether the time ends that early."""
+        """Iterate until the safe bound is due; return whether the time ends before."""
         self._separate_if_due()
         while True:
-            self._iterate()
+            self._take_iteration()
             if self._is_late(time_left()):
                 return True
             if self.n_iterations % BOUND_PERIOD == 0:
@@ -150,29 +151,28 @@ class AdmmRun(Attached):
             self._separate_if_due()
 
     def evaluate(self, cutoff: float, is_late: bool = False) -> BoundProgress:
-        """Evaluate the safe bound. If the time has ended the iterations early, nothing follows."""
-        bound = self._evaluate(cutoff, is_due=not is_late)
+        """Evaluate the safe bound; separate cuts unless the time has ended the iterations early."""
+        bound = self._best_bound(cutoff, is_due=not is_late)
         if not is_late:
             self._separate_if_due()
         return BoundProgress(
             bound=bound,
             stalled=not is_late and self._is_stalled(cutoff),
             n_cuts=len(self.admm.cuts),
-            n_iterations=self.n_iterations,
             is_cut=is_late,
         )
 
-    def _iterate(self) -> None:
+    def _take_iteration(self) -> None:
         begun = RUN_CLOCK()
         self.admm.iterate()
         if self.n_iterations % BALANCE_PERIOD == 0:
             self.admm.balance()
         self._iteration_seconds = max(self._iteration_seconds, RUN_CLOCK() - begun)
 
-    def _evaluate(self, cutoff: float, is_due: bool) -> ProvenBound:
-        """Take the safe bound of the last iterate; return the best, with evidence if that is it.
+    def _best_bound(self, cutoff: float, is_due: bool) -> ProvenBound:
+        """Evaluate the safe bound of the last iterate; return the best, with evidence if it is new.
 
-        is_due : whether the stall test counts it. It is left out where it can change nothing
+        is_due : whether the stall test counts it. A due bound without effect is not evaluated
         """
         begun = RUN_CLOCK()
         dual = self.dual_point()
@@ -190,14 +190,14 @@ class AdmmRun(Attached):
     def _is_worth_bounding(self, function: DualFunction, cutoff: float) -> bool:
         """Return whether to compute the eigenvalues of the bound.
 
-        Those of large matrices take as long as many iterations. They are left out where by an upper
-        estimate the node neither closes nor stalls, unless it is long since the last ones.
+        In large matrices they take as long as many iterations. They are left out if by an upper
+        estimate the node neither closes nor stalls, unless the last evaluation was long ago.
         """
         history, basis = self.history, self.admm.spectrum.basis
         if self.relaxation.m < LARGE or basis is None or not history:
             return True
         now = self.n_iterations
-        if now >= BOUND_GROWTH * history[-1][0] or now >= self.parameters.max_iterations:
+        if now >= BOUND_GROWTH * history[-1][0] or now >= self._max_iterations:
             return True
         estimate = max(function.estimate(basis), self.best.value)
         return estimate >= cutoff or self._patience.has_run_out([*history, (now, estimate)], cutoff)
@@ -205,13 +205,13 @@ class AdmmRun(Attached):
     def _is_late(self, seconds_left: float) -> bool:
         """Return whether the bound is to be evaluated now, before the next iteration.
 
-        Both may need a full eigendecomposition, so the time of one estimates that of the other.
+        Both may need a full eigendecomposition, so each estimates the time of the other.
         """
         iteration, bound = self._iteration_seconds, self._bound_seconds
         return seconds_left < LATE * (iteration + max(bound, iteration))
 
     def _is_stalled(self, cutoff: float) -> bool:
-        is_last = self.n_iterations >= self.parameters.max_iterations
+        is_last = self.n_iterations >= self._max_iterations
         return is_last or self._patience.has_run_out(self.history, cutoff)
 
     def _separate_if_due(self) -> None:
@@ -231,13 +231,13 @@ class AdmmRun(Attached):
         return self.admm.dual_point()
 
     def clustering(self) -> NDArray[np.intp] | None:
-        """Return None: solutions of a relaxation are no clusterings."""
+        """Return None: the relaxation meets no clusterings."""
         return None
 
     def fixings(self, cutoff: float) -> PairFixings:
         """Return pairs of blocks that share a cluster in no clustering below the cutoff."""
         dual = self.dual_point()
-        # Not the best bound so far: that may belong to other dual values.
+        # The best bound so far may belong to other dual values.
         bound = safe_bound(self.relaxation, dual)
         return PairFixings(pairs_apart(self.relaxation, dual, bound, cutoff))
 

@@ -17,31 +17,27 @@ from sdpbb.problem import Contraction
 from sdpbb.runtime.archive import stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
-# Matrices over the blocks that exist at the same time at most: those of the method, and sums behind
-# its bound.
+# Maximum matrices over the blocks at the same time, in the method and in its bound.
 MATRICES = 14
-# Rounds of a conic solver on more blocks are the work of another process: Clarabel takes half a
-# second for 40 blocks, and 3 seconds for 60.
+# Another process does rounds of a conic solver on more blocks: Clarabel takes half a second for 40
+# blocks, and 3 seconds for 60.
 MOST_CONIC = 30
 # Evaluations of the bound that call all loops: the first cuts are found after one.
 _EXERCISED = 4
-# Maximum new cuts per block and round. An interior-point method can use more, but most cuts of a
-# round are not needed.
+# Maximum new cuts per block and round. Most cuts of a round are not needed.
 CUTS_PER_BLOCK = 2
-# Stall tests without and with a warm start, an iteration being a round; maximum rounds of a node.
-ROOT = Patience(iterations=3, progress=0.2)
-CHILD = Patience(iterations=2, progress=0.4)
+# Maximum rounds of a node.
 MAX_ROUNDS = 30
-# Entries of Z below this part of the diagonal are taken for zero before cuts are separated: an
-# interior-point method returns no zeros, and separation is fast where there are many.
+# Entries of Z below this part of the diagonal count as zero when cuts are separated: interior-point
+# methods return no zeros, which make separation fast.
 ZERO = 1e-7
 
 
 class SdpBounding(BoundingMethod[SdpWarmStart]):
     """Bounding method that solves the contracted Peng-Wei relaxation with cuts.
 
-    Source: PC-SOS-SDP, sections 3.1-3.2, with a first-order method and a bound of this project; or
-    with a conic solver instead of the method (`SdpParameters.solver`).
+    Source: PC-SOS-SDP, sections 3.1-3.2, with a first-order method and a bound of this project. A
+    conic solver may replace the method (`SdpParameters.solver`).
     """
 
     def __init__(self, parameters: SdpParameters | None = None) -> None:
@@ -51,7 +47,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
             self._run, self.most_blocks_here = ConicRun, MOST_CONIC
 
     def mebibytes(self, contraction: Contraction) -> float:
-        """Return the memory that bounding a node takes at its peak, in MiB, about."""
+        """Estimate the memory that bounding a node takes at its peak, in MiB."""
         return matrices_mebibytes(MATRICES, contraction.n_blocks)
 
     @staticmethod
@@ -59,7 +55,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         run = AdmmRun.begin(contraction, SdpParameters())
         for _ in range(_EXERCISED):
             run.advance(np.inf)
-        separate(run.relaxation, run.admm.polyhedral_iterate())  # of families that come late, too
+        separate(run.relaxation, run.admm.polyhedral_iterate())  # late families, too
         run.fixings(contraction.total)
 
     def start(
@@ -71,48 +67,41 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         """Return a new run on a node."""
         return self._run.begin(contraction, self.parameters, warm_start, known)
 
-    def resume(self, contraction: Contraction, run: AdmmRun) -> AdmmRun:
-        """Return the run, attached to the contraction that it has started with."""
-        return run.attach(contraction, self.parameters)
-
 
 @stored
 class ConicRun(AdmmRun):
     """Bounding of one node by a conic solver: an iteration solves the relaxation from scratch.
 
-    Solution and dual values of the solver (`RelaxationModel`) take the place of the iterates of the
-    ADMM, so bound, fixings and warm start are those of an `AdmmRun`. After an iteration at
-    most `CUTS_PER_BLOCK` m violated cuts are added, the most violated first. Before
-    the next one, cuts are dropped whose multiplier is smaller than their slack. The run stalls when
-    no cut is violated or bounds hardly rise any more.
+    Solution and dual values of the solver (`RelaxationModel`) replace the iterates of the ADMM;
+    bound, fixings and warm start are as in `AdmmRun`. After an iteration at most `CUTS_PER_BLOCK` m
+    violated cuts are added, the most violated first. Before the next one, cuts are dropped if their
+    multiplier is smaller than their slack. The run stalls if no cut is violated, or bounds hardly
+    rise.
 
-    If the solver reports that there is no solution (fixed pairs may leave none), its dual values
-    are a direction in which the dual function grows without end. The run follows it from the dual
-    values before.
+    If the solver reports that there is no solution, its dual values are a direction in which the
+    dual function grows without limit. The run follows it from the dual values before.
 
     An iteration cannot be interrupted.
     """
 
+    ROOT, CHILD = Patience(iterations=3, progress=0.2), Patience(iterations=2, progress=0.4)
+
     @property
-    def _patience(self) -> Patience:
-        return CHILD if self.is_child else ROOT
+    def _max_iterations(self) -> int:
+        return MAX_ROUNDS
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Solve the relaxation with the present cuts, and separate."""
         bounds = []
         if self.n_iterations == 0:  # dual values of the parent, or of a known clustering
-            bounds.append(self._evaluate(cutoff, is_due=False))
+            bounds.append(self._best_bound(cutoff, is_due=False))
         has_solution = self._solve()
-        bounds.append(self._evaluate(cutoff, is_due=True))
+        bounds.append(self._best_bound(cutoff, is_due=True))
         n_cuts = len(self.admm.cuts)
         fresh = self._violated_cuts() if has_solution else CutSet.empty()
         self.admm.replace_cuts(fresh)
         stalled = not len(fresh) or self._is_stalled(cutoff)
-        return BoundProgress(max(bounds), stalled, n_cuts, self.n_iterations)
-
-    def _is_stalled(self, cutoff: float) -> bool:
-        is_last = self.n_iterations >= MAX_ROUNDS
-        return is_last or self._patience.has_run_out(self.history, cutoff)
+        return BoundProgress(max(bounds), stalled, n_cuts)
 
     def _solve(self) -> bool:
         """Replace the iterate by the solver's solution; return whether there is one."""
@@ -146,13 +135,13 @@ class ConicRun(AdmmRun):
         return max(tried, key=lambda dual: safe_bound(self.relaxation, dual))
 
     def _needed_cuts(self, Z: NDArray[np.float64]) -> CutSet:
-        """Return the cuts whose multiplier is at least their slack, and those violated."""
+        """Return the violated cuts, and the cuts whose multiplier is above their slack."""
         dual = self.dual_point()
         cuts, norm = dual.cuts, self._norms(dual.cuts)
         return cuts.select(dual.multipliers * norm > (cuts.values(Z) - cuts.rhs) / norm)
 
     def _violated_cuts(self) -> CutSet:
-        """Return new cuts, the most violated first; of families that come late without others."""
+        """Return new cuts, the most violated first; late families if the others find none."""
         for n_iterations in (0, np.inf):
             found = separate(self.relaxation, self.admm.polyhedral_iterate(), n_iterations)
             found = found.select(~np.isin(found.keys, self.admm.cuts.keys))

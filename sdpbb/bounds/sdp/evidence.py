@@ -35,7 +35,7 @@ def checkable(contraction: Contraction, evidence: Any) -> Iterator[Any]:
     """Yield the evidence of a bound as the checker reads it, the shortest first.
 
     Dual values come in single precision, then in double precision, which may prove more. Other
-    evidence is as the checker reads it.
+    evidence has the checker's form already.
     """
     if not isinstance(evidence, DualPoint):
         yield evidence
@@ -48,16 +48,16 @@ def checkable(contraction: Contraction, evidence: Any) -> Iterator[Any]:
 def semidefinite_evidence(
     relaxation: Relaxation, dual: DualPoint, precision: DTypeLike
 ) -> Semidefinite:
-    """Return a dual point as evidence, in the precision asked for.
+    """Return a dual point as evidence, in the requested precision.
 
-    Any N >= 0 and multipliers >= 0 prove something, and where the bound has converged their
-    rounding moves it to second order only.
+    Any N >= 0 and multipliers >= 0 prove a bound. Once it has converged, their rounding changes it
+    only to second order.
 
-    The checker writes pentagons for the cannot-links of the node, and cuts on sets for what is
-    known of the weights of clusters. Where a child knows more than the node that found a cut, the
-    checker's cut is stricter. The difference goes to N.
+    The checker writes pentagons by the cannot-links of the node, and cuts on sets by the limits on
+    clusters. In a child they may be stricter than in the node that found the cut. The difference is
+    added to N.
     """
-    # A power of two, so that nothing is lost by the change of units.
+    # A power of two, so that the change of units is exact.
     unit = math.ldexp(1.0, round(math.log2(relaxation.scale)))
     factor = relaxation.scale / unit
     active = np.flatnonzero(dual.multipliers > 0.0)
@@ -65,9 +65,9 @@ def semidefinite_evidence(
     active = active[order]
     entries = nonnegative_part(relaxation, dual) + _stricter_by(relaxation, dual)
     N = entries[np.triu_indices(relaxation.m)] * factor
-    # What the method's rounding has left where blocks share clusters: a sixth of all entries.
+    # Drop rounding errors of the method between blocks of one cluster: a sixth of all entries.
     N[np.abs(N) < NEGLIGIBLE * np.abs(N).max(initial=0.0)] = 0.0
-    with np.errstate(over="ignore"):  # what is infinite proves nothing, and is detected
+    with np.errstate(over="ignore"):  # the checker detects infinite numbers
         return Semidefinite(
             unit=unit,
             N=N.astype(precision),
@@ -79,8 +79,8 @@ def semidefinite_evidence(
 def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64] | float:
     """Return the excess (m, m) of the cuts of a dual point over the cuts of a certificate.
 
-    It is that of the kinds which may be stricter in the certificate, with their multipliers, and
-    is >= 0 off the cannot-links: sums of entries of Z.
+    Only kinds that may be stricter in the certificate have one. It is multiplied by the
+    multipliers, and >= 0 off the cannot-links.
     """
     places = [kind_number(kind) for kind in _STRICTER]
     chosen = np.isin(dual.cuts.members.kind, places) & (dual.multipliers > 0.0)
@@ -96,7 +96,7 @@ def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]
 
 
 def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts, NDArray[np.intp]]:
-    """Return the cuts with these defining blocks as a certificate has them, and their order."""
+    """Return the cuts with these defining blocks in the form of a certificate, and their order."""
     groups, order = [], [np.empty(0, np.intp)]
     for number in np.unique(members.kind):
         of_kind = np.flatnonzero(members.kind == number)
@@ -137,7 +137,7 @@ def _factors(kind: str, relaxation: Relaxation) -> tuple[int, int]:
 
 
 def _group(kind: str, rows: NDArray[np.int64], count: int, relaxation: Relaxation) -> Group:
-    """Return the group of all cuts of a kind, from what `_rows_once` returns."""
+    """Return the group of all cuts of a kind, from the rows of `_rows_once`."""
     cut, place, block, number = rows
     limits, unit = relaxation.limits, "points" if kind.startswith("point") else "units"
     lists = np.column_stack([cut, block]).astype(np.int32)

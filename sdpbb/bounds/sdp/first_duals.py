@@ -2,23 +2,23 @@
 
 Dual values of a clustering have a closed form. Let C_1, ..., C_k be a clustering, w_c the number of
 points of C_c, m_c its mean, e_i and c_i the size and mean of block i. The dual of the Peng-Wei
-relaxation has a price y_i of each point of a block and a price mu of each cluster:
+relaxation has a price y_i of a point of block i, and a price mu of each cluster:
 
     maximise    sum_i e_i y_i - k mu + (scatter inside blocks)
     subject to  e_i e_j (||c_i - c_j||^2 - y_i - y_j) / 2 + mu e_i [i = j] - N_ij
                 is positive semidefinite,  N >= 0.
 
-Where clusters are far apart, the clustering is optimal and complementary slackness leaves, up to
-the choice of mu, one solution with N = 0 inside clusters and nothing but N between them:
+If clusters are far apart, the clustering is optimal. Then complementary slackness determines, up to
+the choice of mu, a solution with N = 0 inside clusters and the matrix equal to 0 between them:
 
     y_i = ||c_i - m_c||^2 + mu / w_c  for i of C_c,
     N_ij = e_i e_j (||c_i - c_j||^2 - y_i - y_j) / 2  for i, j of different clusters.
 
 It is feasible if mu is at least the largest eigenvalue of the scatter of any cluster, and N >= 0.
-Elsewhere, a block on the border of two clusters has no more than the least ||c_i - m_d||^2 -
-mu / w_d, what it is worth to another cluster, and N is cut off at 0. The safe bound at N (see
-`safe_bound`), which asks for no feasibility, is within a few percent of the cost for most data, and
-the first-order method continues from there.
+Otherwise y_i is at most the least ||c_i - m_d||^2 - mu / w_d over other clusters d, which lowers
+prices on borders, and N is cut off at 0. The safe bound at N (see `safe_bound`) needs no
+feasibility. It is within a few percent of the cost for most data, and the first-order method
+continues from there.
 
 Source: the dual certificate of Iguchi, Mixon, Peterson and Villar (Probably certifiably correct
 k-means clustering, Mathematical Programming 165, 2017, section 3), with blocks for points, N
@@ -39,8 +39,8 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive import stored
 
-# Price of a cluster, times the least one for which clusters by themselves are feasible. Of 0.9, 1,
-# 1.15, 1.3 and 1.5, the one with the best bounds (docs/relaxation.md).
+# Price of a cluster, in the least one that is feasible inside clusters. Of 0.9, 1, 1.15, 1.3 and
+# 1.5 this has the best bounds (docs/relaxation.md).
 PRICE = 1.15
 
 
@@ -49,7 +49,7 @@ def clustering_dual(
 ) -> DualPoint:
     """Return the dual values of a clustering of the blocks, without cuts.
 
-    labels : (m,) from 0 on, each of which occurs
+    labels : (m,) from 0 on, without gaps
     """
     e, means = contraction.weights, contraction.means
     prices = _point_prices(e, means, labels)
@@ -86,7 +86,9 @@ def clustering_prices(
     centres: NDArray[np.float64],
     cluster_price: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what each point is worth to its own cluster, and the least to another one, (m,).
+    """Return the price of each point in its own cluster, and the least in another one, (m,).
+
+    They are ||c_i - m_c||^2 + mu / w_c, and the least ||c_i - m_d||^2 - mu / w_d.
 
     points, weights, labels : (m, r), (m,), (m,) of a clustering, from 0 on
     centres : (k, r) its means
@@ -111,7 +113,7 @@ def _largest_scatter(
     """
     rows = np.sqrt(weights)[:, None] * deviations
     parts = [rows[labels == cluster] for cluster in range(int(labels.max()) + 1)]
-    # X'X and X X' have the same eigenvalues but for zeros; the smaller one is taken.
+    # X'X and X X' have the same eigenvalues except zeros; the smaller matrix is faster.
     grams = (part.T @ part if part.shape[1] <= len(part) else part @ part.T for part in parts)
     return max(float(np.linalg.eigvalsh(gram).max(initial=0.0)) for gram in grams)
 
@@ -121,9 +123,9 @@ def _largest_scatter(
 class SdpWarmStart:
     """Warm start of a child: its parent's last iterate, in the coordinates of Z.
 
-    block_of : (n,) the parent's blocks, by which its matrices are mapped to the child's
+    block_of : (n,) the parent's blocks
     scale : of the parent's relaxation, the unit of dual
-    dual : dual values, N in single precision (any N >= 0 proves something)
+    dual : dual values, N in single precision
     Z : (m, m) affinity, in single precision
     rho : penalty
     weights : (m,) of the parent's blocks
@@ -139,7 +141,7 @@ class SdpWarmStart:
     def for_child(self, child: Contraction, scale: float) -> tuple[DualPoint, NDArray[np.float64]]:
         """Return dual values, in units of `scale`, and an affinity in the blocks of a child.
 
-        Each block of its contraction is a union of the parent's (see `contract`).
+        Each block of the child is a union of the parent's blocks (see `contract`).
         """
         block_of = unions_of(self.block_of, child)
         dual = DualPoint(self.dual.N.astype(np.float64), self.dual.cuts, self.dual.multipliers)

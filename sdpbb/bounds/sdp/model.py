@@ -33,7 +33,7 @@ class RelaxationModel:
 
     over symmetric matrices Z of the m blocks: points that must-links join. Block i has weight e_i
     and the weighted sum S_i of its centred points. A clustering has Z_ij = 1 / (weight of the
-    cluster) for blocks i and j of one cluster, and 0 else. Only terms of soft pairs may be
+    cluster) for blocks i and j of one cluster, and 0 otherwise. Only terms of soft pairs may be
     violated, by v_c >= 0; v_c = 0 for all other cuts. For k = 2, cannot-links imply more equations
     (`Relaxation.kernel`).
 
@@ -107,8 +107,8 @@ class RelaxationModel:
     ) -> float:
         """Solve the problem by a conic solver; return its value in squared units of the data.
 
-        The value is the solver's word; `proven_bound` needs no such trust. It is inf if the solver
-        reports that there is no solution.
+        The value relies on the solver; `proven_bound` does not. It is inf if the solver reports
+        that there is no solution.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class RelaxationModel:
         Raises
         ------
         ParameterError
-            If CVXPY does not find the solver, or what was added is no constraint.
+            If CVXPY does not find the solver, or an added constraint is of another type.
         BackendFailure
             If the solver fails.
         """
@@ -141,8 +141,8 @@ class RelaxationModel:
     def proven_bound(self) -> float:
         """Return the lower bound that the dual values of the last solve prove.
 
-        It is valid in floating point for every clustering, in squared units of the data.
-        Constraints that were added for the solve do not count.
+        It is valid in floating point for every clustering, in squared units of the data. It ignores
+        constraints that were added for the solve.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class RelaxationModel:
         Raises
         ------
         BackendFailure
-            If the solver returned none, or some that are not finite.
+            If the solver returned none, or numbers that are not finite.
         """
         N, roots = np.zeros((self.relaxation.m,) * 2), 1.0 / self.relaxation.inverse_roots
         N[self._free] = 0.5 * self._dual_values("nonnegative")
@@ -207,9 +207,9 @@ def relaxation(instance: Instance, cuts: bool | CutSet = True) -> RelaxationMode
     Raises
     ------
     InstanceError
-        If the instance is none, or no clustering satisfies its constraints.
+        If `instance` is not an Instance, or no clustering satisfies its constraints.
     ParameterError
-        If cuts is none of these, or has blocks that the instance has not.
+        If `cuts` is not one of these, or has blocks that the instance does not have.
     """
     check_instance(instance)
     if not isinstance(cuts, (bool, CutSet)):
@@ -228,7 +228,7 @@ def relaxation(instance: Instance, cuts: bool | CutSet = True) -> RelaxationMode
 
 def _cuts_of_root(contraction: Contraction) -> CutSet:
     """Return the cuts with multipliers once the first-order method stalls."""
-    if contraction.n_blocks == 1:  # the first-order method needs a second one
+    if contraction.n_blocks == 1:  # the first-order method needs two
         return CutSet.empty()
     run = AdmmRun.begin(contraction, SdpParameters())
     while not run.advance(np.inf).stalled:

@@ -1,6 +1,6 @@
 """Proofs by dual values: the safe bound at any multipliers, and fixing by reduced costs.
 
-The safe bound is the value of the dual function, less a rounding margin. Fixing finds pairs of
+The safe bound is the value of the dual function less a margin for rounding. Fixing finds pairs of
 blocks that are apart in all clusterings below the cutoff.
 """
 
@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.bound import EPS, ProvenBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.runtime.archive import stored
 from sdpbb.runtime.arrays import Booleans, Reals
 from sdpbb.runtime.jit import njit
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @stored
@@ -31,7 +29,7 @@ class DualPoint:
     N : (m, m) symmetric, for Z_ij >= 0 (any sign where i and j are cannot-linked)
     cuts, multipliers : valid inequalities and their multipliers >= 0
 
-    Both are in the coordinates of Z, so they outlive a contraction.
+    Both are in the coordinates of Z, so that children can use them.
     """
 
     N: NDArray[np.float64]
@@ -42,8 +40,8 @@ class DualPoint:
         """Return the dual point of a child of m blocks: block i is part of its block block_of[i].
 
         With E the merging, Z_old = E' Z_new E, so <N, Z_old> = <E N E', Z_new>: entries add up.
-        Its bound for the child is at least the bound for the parent. Cuts that have become equal
-        are one with the sum of their multipliers, cuts without terms are dropped.
+        Its bound for the child is at least the bound for the parent. Equal cuts become one with the
+        sum of their multipliers; cuts without terms are dropped.
         """
         E = np.zeros((m, len(block_of)))
         E[block_of, np.arange(len(block_of))] = 1.0
@@ -69,11 +67,11 @@ class DualFunction:
         min <S, Y> + b't  over  Y = u u' + R,  0 <= R <= I (semidefinite), R [u V] = 0, tr R = k - 1
 
     is b't + u'S u + (the sum of the k - 1 smallest eigenvalues of S on the complement of u and of
-    the relaxation's kernel V); times scale, and with total added, it is the bound. Every clustering
-    matrix is such a Y, satisfies the inequalities and has <N, Y> >= 0, so its cost is at least
-    that. No dual feasibility is assumed; entries of N and multipliers that have the wrong sign are
-    set to 0 first. Terms of soft pairs may be violated, at a price that is part of the cost and the
-    cap of their multipliers (`cuts.soft_pairs`); what is above it is cut off first, too.
+    the relaxation's kernel V). The bound is total plus scale times this number. Every clustering
+    matrix is such a Y, satisfies the inequalities and has <N, Y> >= 0, so it costs at least that.
+    No dual feasibility is assumed: entries of N and multipliers of the wrong sign are set to 0
+    first. Terms of soft pairs may be violated at a price, which is part of the cost. The price caps
+    their multipliers (`cuts.soft_pairs`); larger ones are cut off first.
 
     restricted : (m, m) S on that complement, with all other eigenvalues moved above its own
     constant : b't + u'S u
@@ -91,7 +89,7 @@ class DualFunction:
         m, k, u = relaxation.m, relaxation.k, relaxation.u
         t = np.clip(dual.multipliers, 0.0, multiplier_caps(relaxation, dual.cuts))
         r, N = relaxation.inverse_roots, nonnegative_part(relaxation, dual)
-        S, terms = cut_sums(dual.cuts, t, m)  # terms: the absolute values of what S is the sum of
+        S, terms = cut_sums(dual.cuts, t, m)  # terms: sums of absolute values
         # S = -K - D^-1/2 (N + the sum of the cuts) D^-1/2
         np.subtract(-N, S, out=S)
         terms += np.abs(N)
@@ -113,24 +111,23 @@ class DualFunction:
             relaxation=relaxation,
             restricted=relaxation.deflated(S, magnitude),
             constant=float(dual.cuts.rhs @ t) + uSu,
-            margin=_EPS * ((4 * k + 8) * m * float(np.linalg.norm(terms)) + 16 * rhs_terms),
+            margin=EPS * ((4 * k + 8) * m * float(np.linalg.norm(terms)) + 16 * rhs_terms),
         )
 
     def bound(self) -> ProvenBound:
         """Return the value, less the margin.
 
         LAPACK's symmetric eigenvalues are backward stable: each is off by at most a small multiple
-        of m eps ||S||. The sums behind S lose a small multiple of eps times the sums of the
-        absolute values of their terms, which can be far larger than S where cuts and entries of N
-        cancel.
+        of m eps ||S||. The entries of S lose a small multiple of eps times the sums of the absolute
+        values of their terms. These can be far larger than S if cuts and entries of N cancel.
         """
         eigenvalues = smallest_eigenvalues(self.restricted, self.relaxation.k - 1)
         return ProvenBound(self._value(float(eigenvalues.sum())))
 
     def estimate(self, X: NDArray[np.float64]) -> float:
-        """Return what the bound is at most, near it if X (m, columns) spans the eigenvectors.
+        """Return an upper estimate of the bound, near it if X (m, columns) spans the eigenvectors.
 
-        By Rayleigh-Ritz, as Krylov methods do: it proves nothing.
+        By the Rayleigh-Ritz method, as in Krylov methods. It proves nothing.
         """
         Q = np.linalg.qr(X)[0]
         values = np.linalg.eigvalsh(Q.T @ (self.restricted @ Q))
@@ -192,29 +189,28 @@ def pairs_apart(
 
     dual, bound : dual values and `safe_bound` of them, for this relaxation
 
-    A clustering with matrix Z costs at least bound + scale <N, Z> (what the multipliers of its
-    entries add to the dual function), and every cluster C has its own part in <N, Z>, none of them
-    negative. So in a clustering cheaper than cutoff each cluster has, with
+    A clustering with matrix Z costs at least bound + scale <N, Z>. Every cluster C contributes a
+    nonnegative part to <N, Z>. So in a clustering cheaper than cutoff each cluster has, with
     budget = (cutoff - bound) / scale,
 
         sum of N_pq over p, q in C < budget |C|.
 
-    i and j are apart if no C that holds both can satisfy this. Dropping what N is between two
-    others, the best C takes the others p whose own part is negative,
+    i and j are apart if no C with both satisfies this. Without the entries of N between two other
+    blocks, the best C has the others p with a negative part:
 
         N_ii + N_jj + 2 N_ij - budget (e_i + e_j)
-            + sum over p of min(0, N_pp + 2 N_ip + 2 N_jp - budget e_p),
+            + sum over p of min(0, N_pp + 2 N_ip + 2 N_jp - budget e_p).
 
-    where p goes through the blocks that may join both: pairs found make more pairs findable, and
-    the test is repeated until it finds none. (The part of the pair alone, 2 N_ij / (n - k + 1), is
-    hundreds of times weaker: a block pays for all members of a cluster that is not its own.)
+    The sum is over the blocks p that may join both. As pairs found exclude more pairs, the test
+    repeats until it finds none. (The part of the pair alone, 2 N_ij / (n - k + 1), is hundreds of
+    times weaker: a block pays for all members of a wrong cluster.)
 
-    No eigenvalue problem is solved. Returns (number, 2) pairs i < j, sorted, without those that
-    are cannot-linked; none if the bound closes the node anyway.
+    No eigenvalue problem is solved. Returns (number, 2) pairs i < j, sorted, without cannot-linked
+    pairs; no pairs if the bound closes the node.
     """
     budget = (cutoff - bound.value) / relaxation.scale
-    # The subtraction and the division round, and the bound's margin does not cover them.
-    budget += 4.0 * _EPS * (abs(cutoff) + abs(bound.value)) / relaxation.scale
+    # The bound's margin does not cover the rounding of the subtraction and the division.
+    budget += 4.0 * EPS * (abs(cutoff) + abs(bound.value)) / relaxation.scale
     if not 0.0 < budget < np.inf:
         return np.empty((0, 2), np.intp)
     N = nonnegative_part(relaxation, dual)
@@ -227,10 +223,10 @@ def pairs_apart(
 def _exclude_pairs(N: Reals, weights: Reals, budget: float, apart: Booleans) -> int:
     """Set apart[i, j] for all pairs that `pairs_apart` excludes; return their number.
 
-    Passes over the pairs go on until one finds no more. N : (m, m) symmetric, >= 0 where not apart.
+    Passes over the pairs repeat until one finds no more. N : (m, m) symmetric, >= 0 if not apart.
     """
     m = len(weights)
-    # Sums of m terms lose at most that share of the sum of their absolute values.
+    # Relative rounding error of a sum of m terms.
     rounding = 4.0 * (m + 4) * np.finfo(np.float64).eps
     near = np.empty(m, np.int64)
     total = 0
@@ -240,7 +236,7 @@ def _exclude_pairs(N: Reals, weights: Reals, budget: float, apart: Booleans) -> 
             reach = 0
             for p in range(m):
                 own = N[p, p] + 2.0 * N[i, p] - budget * weights[p]
-                # What rounds to 0 or a little more may be less.
+                # With room for rounding.
                 if p != i and own < rounding * budget * weights[p] and not apart[i, p]:
                     near[reach] = p
                     reach += 1

@@ -21,15 +21,15 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
 
     The values are in descending order, and 0 < total <= cap len(values).
 
-    values may be the head of a longer list: the threshold is that of the whole list if it is above
-    the last value given.
+    values may be the head of a longer list: the result holds for the longer list if it exceeds the
+    last given value.
     """
     for capped in range(len(values)):
         left = total - capped * cap
         tail = values[capped:]
         if left <= 0:
             return float(tail[0])
-        # Relative to the largest, so that none is too large for the others to be seen beside.
+        # Subtract the largest, to lose no digits.
         below = tail - tail[0]
         excess = (np.cumsum(below) - left) / np.arange(1, len(tail) + 1)
         tau = float(excess[np.flatnonzero(below > excess)[-1]])
@@ -48,15 +48,15 @@ MIN_ORDER = 60
 MAX_FRACTION = 0.45
 # Degree of the Chebyshev filter between two Rayleigh-Ritz steps. 20 can overflow.
 DEGREE = 3
-# Eigenpairs carried beyond those with positive weight, so that ones that become positive are seen.
+# Eigenpairs carried beyond the pairs of positive weight, as more may become positive.
 BUFFER = 8
 # Accepted residual, as a fraction of the method's own last residual. 0.02 to 0.5 need the same
 # number of iterations of the method.
 ACCURACY = 0.5
 # Steps of Lanczos' method for the least eigenvalue: of the first matrix, and of each next one.
 FIRST_STEPS, FOLLOWING_STEPS = 12, 3
-# Tolerated residuals above this leave the filter, though not the Rayleigh-Ritz step, in single
-# precision. Entries are of the order of 1.
+# If the accepted residual is above this, the filter is in single precision, but not the
+# Rayleigh-Ritz step. Entries are of the order of 1.
 SINGLE = 1e-4
 # Least width of the interval that the filter damps, as a fraction of the norm of the matrix.
 NARROWEST = 0.05
@@ -69,10 +69,9 @@ FIRST_ACCURACY = 1e-3
 def _least_ritz_pair(
     times: Callable[[Reals], Reals], start: Reals, steps: int
 ) -> tuple[float, float, Reals]:
-    """Return the least Ritz value of a matrix A after some steps of Lanczos' method.
+    """Return the least Ritz value of a matrix A by Lanczos' method, its residual norm, and vector.
 
-    With it comes the norm of its residual, which some eigenvalue is not farther away than, and its
-    vector.
+    Some eigenvalue is at most that norm away.
 
     times : x (m,) to A x; start : (m,), not 0
     """
@@ -80,7 +79,7 @@ def _least_ritz_pair(
     for _ in range(steps):
         w = times(basis[-1])
         alphas.append(float(basis[-1] @ w))
-        for v in basis:  # twice is not needed for so few steps
+        for v in basis:  # once is enough for few steps
             w = w - (v @ w) * v
         betas.append(float(np.linalg.norm(w)))
         if betas[-1] <= 1e-14 * abs(alphas[0]):
@@ -124,16 +123,15 @@ class SpectralProjector(Attached):
     """Projection of symmetric matrices onto {u u' + R : 0 <= R <= CAP I, R u = 0, tr R = trace}.
 
     The eigenvalues of P M P on the complement of the unit vector u are projected onto a capped
-    simplex; only the pairs above its threshold enter R. Consecutive matrices are close to each
-    other, so the last eigenvectors, passed through a Chebyshev filter that damps what lies below
-    them, and a Rayleigh-Ritz step give the next ones. Where more pairs than carried have positive
-    weight, random columns join them. When the residual stays above its tolerance, LAPACK answers
-    instead.
+    simplex; only pairs above its threshold enter R. Consecutive matrices are close to each other.
+    So a Chebyshev filter, which damps lower eigenvalues, and a Rayleigh-Ritz step turn the last
+    eigenvectors into the next ones. If more pairs than carried have positive weight, random columns
+    join them. If the residual stays above its tolerance, LAPACK computes all pairs.
 
-    basis : (m, carried) eigenvectors of the last matrix, those of its largest eigenvalues; None
-        before the first projection
-    lower, upper : a lower estimate of its spectrum, and the least eigenvalue in the basis: the ends
-        of the interval that the filter damps
+    basis : (m, carried) eigenvectors of the largest eigenvalues of the last matrix; None before the
+        first projection
+    lower, upper : ends of the interval that the filter damps: a lower estimate of the spectrum, and
+        the least eigenvalue in the basis
     rank : number of eigenvectors with positive weight
     lowest : (m,) near the eigenvector of the least eigenvalue of the last matrix
     """
@@ -159,7 +157,6 @@ class SpectralProjector(Attached):
         if pairs is None:
             pairs = self._exactly(M)
         weights, vectors = pairs
-        self.rank = len(weights)
         columns = vectors * np.sqrt(weights)
         if len(M) < LARGE:
             _square(columns, out)
@@ -168,9 +165,9 @@ class SpectralProjector(Attached):
             _square(np.column_stack([columns, self.u]), out)
 
     def below(self, M: NDArray[np.float64]) -> float:
-        """Return a number so far below that its eigenvectors have no weight in the projection.
+        """Return a low eigenvalue whose eigenvectors have no weight in the projection.
 
-        It is no farther below than need be where the filter has to damp it.
+        It is in the interval of the filter if there is one.
         """
         is_known = len(M) >= MIN_ORDER and self.lower < 0.0
         return self.lower if is_known else -float(np.linalg.norm(M))
@@ -202,7 +199,7 @@ class SpectralProjector(Attached):
         return self.rank + max(BUFFER, self.rank // 4)
 
     def _iterate(self, M: Reals, tolerance: float) -> tuple[Reals, Reals] | None:
-        """Iterate on a filtered subspace; return None where that cannot be done accurately."""
+        """Iterate on a filtered subspace; return None if that is not accurate enough."""
         m, X = len(self.u), self.basis
         if m < MIN_ORDER:
             return None
@@ -237,8 +234,8 @@ class SpectralProjector(Attached):
     def _estimate_lower(self, M: Reals) -> None:
         """Estimate the least eigenvalue of P M P from below, and keep it below the basis' values.
 
-        Lanczos' method continues from its last vector for the last matrix, or begins anew where
-        that leads nowhere: matrices change fast at first.
+        Lanczos' method continues from its last vector for the last matrix. It starts again if that
+        fails: matrices change fast at first.
         """
         if self.lowest is not None:
             self.lower = self._least_eigenvalue(M, self.lowest, FOLLOWING_STEPS)
@@ -246,7 +243,7 @@ class SpectralProjector(Attached):
             start = np.random.default_rng(0).normal(size=len(M))
             self.lower = self._least_eigenvalue(M, start, FIRST_STEPS)
         norm = float(np.linalg.norm(M))
-        if self.lower >= self.upper - ROUNDING * norm:  # all of them are equal but a few
+        if self.lower >= self.upper - ROUNDING * norm:  # nearly all eigenvalues are equal
             self.lower = self.upper - NARROWEST * norm
 
     def _least_eigenvalue(self, M: Reals, v: Reals, steps: int) -> float:
@@ -260,7 +257,7 @@ class SpectralProjector(Attached):
         m, wanted = len(self.u), math.ceil(self.trace) + 2 * BUFFER
         rng = np.random.default_rng(0)
         columns = self._times(M, rng.normal(size=(m, wanted)))
-        # Orthogonal to u even where the columns are almost dependent.
+        # Orthogonal to u even if the columns are almost dependent.
         X = np.linalg.qr(np.column_stack([self.u, columns]))[0][:, 1:]
         self.upper = float(np.linalg.eigvalsh(_gram(X, self._times(M, X)))[0])
         return X
@@ -280,10 +277,10 @@ class SpectralProjector(Attached):
         return np.concatenate([X, columns], axis=1)
 
     def _degrees(self, n_columns: int) -> list[int]:
-        """Return the degrees of the filters to try before LAPACK takes no longer than that.
+        """Return the degrees of the filters to try, in less time than LAPACK takes.
 
-        Where one does not do, values are close to each other, and a higher degree is worth more
-        than another Rayleigh-Ritz step.
+        If the first fails, eigenvalues are close to each other, and a higher degree gains more than
+        another Rayleigh-Ritz step.
         """
         n_more = min(4, max(1, len(self.u) // (4 * n_columns)))
         return [DEGREE, *[2 * DEGREE] * n_more]
@@ -297,7 +294,7 @@ class SpectralProjector(Attached):
     def _filtered(
         self, M: Reals, single: NDArray[np.float32] | None, X: Reals, degree: int
     ) -> Reals:
-        """Return the filtered basis, by the matrix in single precision if it is given and does."""
+        """Return the filtered basis, in single precision if given and if nothing overflows."""
         if single is not None:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = self._filter(single, X.astype(np.float32), degree).astype(np.float64)
@@ -308,7 +305,7 @@ class SpectralProjector(Attached):
     def _filter(self, M: Floats, X: Floats, degree: int) -> Floats:
         """Return T_degree((P M P - centre) / half) X, up to scale.
 
-        It grows above [lower, upper] only.
+        It grows only above [lower, upper].
         """
         centre = 0.5 * (self.upper + self.lower)
         half = 0.5 * (self.upper - self.lower)

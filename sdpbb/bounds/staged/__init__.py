@@ -1,1 +1,1 @@
-"""Bounding methods in stages, each of which begins where it pays off."""
+"""Bounding methods in stages, each of which begins if it pays off."""

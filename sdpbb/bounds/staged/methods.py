@@ -1,4 +1,4 @@
-"""Bounding methods in stages: when each stage begins, ends the node, or is given up."""
+"""Bounding methods in stages: the order of stages, and when each begins, ends and is skipped."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from sdpbb.bounds.lagrangian.reach import (
 from sdpbb.bounds.staged.run import Stage, StagedBounding, StagedRun
 from sdpbb.problem import Contraction
 
-# Maximum steps of easy columns; then the semidefinite bound continues. Instances in 2 and 4
-# dimensions take 27 to 206.
+# Maximum steps of easy columns; then the relaxation begins. Instances in 2 and 4 dimensions take 27
+# to 206.
 MAX_EASY_STEPS = 250
-# Maximum steps of columns elsewhere, after the semidefinite bound has stalled. If they or exact
-# pricing do not end by then, the rest of the tree does without columns. Wine with k = 5 and 340
-# constraints (68 blocks) ends after 100, and takes 8 seconds instead of 23.
+# Maximum steps of columns in other nodes, after the semidefinite bound has stalled. If columns or
+# exact pricing take more, the rest of the tree skips columns. Wine with k = 5 and 340 constraints
+# (68 blocks) ends after 100, and takes 8 seconds instead of 23.
 MAX_TRIED_STEPS = 120
-# Maximum of these steps while the bound of the columns is far below the best bound. Exact pricing
-# that takes longer does not end. With soft constraints on iris and glass, and size limits on wine,
-# 90 more steps did not help. Wine with k = 5 is within 0.3 percent after 20.
+# Maximum of these steps while the bound of columns is far below the best bound. With soft
+# constraints on iris and glass, and size limits on wine, 90 more steps did not help. Wine with k =
+# 5 is within 0.3 percent after 20.
 MAX_FAR_STEPS = 30
-# Maximum iterations of the semidefinite bound that the first prices of columns are taken from.
+# Maximum iterations of the semidefinite bound for the first prices of columns.
 CENTRE_ITERATIONS = 100
-# Maximum slices of enumeration at the prices of places. Successful ones take 11 to 291; for
-# 1,000 points with 100 constraints in 100 clusters, 8.4 s instead of 13.7 s with columns after 150.
+# Maximum slices of enumeration at the prices of places. Successful enumerations take 11 to 291.
+# 1,000 points with 100 constraints in 100 clusters take 8.4 s; 13.7 s with columns after 150
+# slices.
 MAX_PLACE_SLICES = 300
-# Matrices over the blocks that branching by places holds.
+# Matrices over the blocks in branching after places.
 PLACE_MATRICES = 6
 
 
@@ -52,8 +53,8 @@ def _places(run: StagedRun, cutoff: float) -> bool:
 
 
 def _are_places_last(run: StagedRun, cutoff: float) -> bool:
-    of = run.contraction
-    follows = is_enumerated_at_places(of) or has_columns_after_places(of)
+    node = run.contraction
+    follows = is_enumerated_at_places(node) or has_columns_after_places(node)
     return not (run.are_places_far(cutoff) or follows)
 
 
@@ -64,18 +65,30 @@ def _enumeration_at_places(run: StagedRun, cutoff: float) -> bool:
     from sdpbb.bounds.lagrangian.duals import DualValues
 
     duals = DualValues(proof.prices, -proof.least)
-    return run.enumerate(duals, cutoff, proof.least, MAX_PLACE_SLICES)
+    return run.begin_enumeration(duals, cutoff, proof.least, MAX_PLACE_SLICES)
 
 
 def _easy_columns(run: StagedRun, cutoff: float) -> bool:
     is_easy = "easy columns" not in run.skipped and has_easy_columns(run.contraction)
-    are_far = run.are_places_far(cutoff)  # columns would come to the same bound
+    are_far = run.are_places_far(cutoff)  # columns would give the same bound
     if are_far or is_easy:  # children begin with the relaxation, or with columns
         run.skip("places")
     if is_easy and not are_far:
-        return run.generate(None)
+        return run.begin_columns(None)
     run.skip("easy columns")
     return False
+
+
+def _leave_no_enumeration(run: StagedRun, cutoff: float) -> bool:
+    assert run.columns is not None
+    return cutoff == math.inf or run.columns.duals is None
+
+
+def _enumeration_at_columns(run: StagedRun, cutoff: float) -> bool:
+    columns = run.columns
+    if columns is None or columns.duals is None:  # columns were given up
+        return False
+    return run.begin_enumeration(columns.duals, cutoff, columns.least)
 
 
 def _relaxation(run: StagedRun, cutoff: float) -> bool:
@@ -86,22 +99,22 @@ def _relaxation(run: StagedRun, cutoff: float) -> bool:
 
 
 def _enumeration(run: StagedRun, cutoff: float) -> bool:
-    # Without a cutoff there is no clustering to be better than. With soft pairs all clusters of a
-    # low value take long to find, and columns are quicker.
+    # Without a cutoff nothing limits the clusters. With soft pairs finding all clusters of low
+    # value takes long, and columns are faster.
     if cutoff == math.inf or run.contraction.soft or "enumeration" in run.skipped:
         return False
     duals = run.semidefinite_duals()
     if run.are_far(duals):
         return False
-    return run.enumerate(duals, cutoff)
+    return run.begin_enumeration(duals, cutoff)
 
 
 def _late_columns(run: StagedRun, cutoff: float) -> bool:
-    # Where exact pricing has not ended at these prices, it will hardly at others.
+    # If exact pricing did not end at these prices, it hardly ends at others.
     if not run.is_small and {"columns", "enumeration"} & set(run.skipped):
         return False
     duals = run.semidefinite_duals()
-    return (run.is_small or not run.are_far(duals)) and run.generate(duals)
+    return (run.is_small or not run.are_far(duals)) and run.begin_columns(duals)
 
 
 def _max_late_steps(run: StagedRun) -> float:
@@ -121,10 +134,10 @@ def _centre(run: StagedRun, cutoff: float) -> bool:
 
 def _columns(run: StagedRun, cutoff: float) -> bool:
     if run.relaxed is None:
-        return run.generate(None)
+        return run.begin_columns(None)
     centre, run.n_dropped = run.semidefinite_duals(), run.relaxed.n_iterations
     run.relaxed = None
-    return run.generate(centre)
+    return run.begin_columns(centre)
 
 
 def _always(run: StagedRun, cutoff: float) -> bool:
@@ -139,22 +152,31 @@ HYBRID_STAGES = (
         _enumeration_at_places,
         lambda run, cutoff: not has_columns_after_places(run.contraction),
     ),
-    Stage("easy columns", "columns", _easy_columns, _always, lambda run: MAX_EASY_STEPS),
+    Stage(
+        "easy columns",
+        "columns",
+        _easy_columns,
+        _leave_no_enumeration,
+        lambda run: MAX_EASY_STEPS,
+    ),
+    Stage("easy columns", "enumeration", _enumeration_at_columns, _always),
     Stage("relaxation", "relaxed", _relaxation, can_fail=False),
     Stage("enumeration", "enumeration", _enumeration),
-    Stage("columns", "columns", _late_columns, _always, _max_late_steps),
+    Stage("columns", "columns", _late_columns, _leave_no_enumeration, _max_late_steps),
+    Stage("columns", "enumeration", _enumeration_at_columns, _always),
 )
 COLUMN_STAGES = (
     Stage("centre", "relaxed", _centre, max_steps=lambda run: CENTRE_ITERATIONS, can_fail=False),
-    Stage("columns", "columns", _columns, _always, can_fail=False),
+    Stage("columns", "columns", _columns, _leave_no_enumeration, can_fail=False),
+    Stage("columns", "enumeration", _enumeration_at_columns, _always, can_fail=False),
 )
 
 
 class ColgenBounding(StagedBounding):
-    """Bounding method that generates columns, and enumerates clusters where few are left.
+    """Bounding method that generates columns, and enumerates clusters if a small gap remains.
 
-    The first prices are the parent's; or come from a few iterations of the semidefinite bound,
-    unless pricing is easy.
+    The first prices come from the parent, or from a few iterations of the semidefinite bound if
+    pricing is not easy.
 
     Source: Babaki, Guns and Nijssen (2014), with pricing, stabilisation and bounds of this project.
     Must-links and cannot-links are decisions of the tree: Ryan and Foster's branching (1981).
@@ -179,9 +201,9 @@ class ColgenBounding(StagedBounding):
         interior.exercise()
 
     def mebibytes(self, contraction: Contraction) -> float:
-        """Return the memory that bounding a node takes at its peak, in MiB, about.
+        """Estimate the memory that bounding a node takes at its peak, in MiB.
 
-        Pricing takes it, or the semidefinite bound that the first prices are from.
+        It is the larger one of pricing and of the semidefinite bound for the first prices.
         """
         pricing = pricing_mebibytes(contraction)
         if is_easy_to_price(contraction):
@@ -190,42 +212,27 @@ class ColgenBounding(StagedBounding):
 
 
 class HybridBounding(StagedBounding):
-    """Bounding method in stages: prices and places, columns, and the semidefinite relaxation.
+    """Bounding method in stages: places, columns, and the semidefinite relaxation.
 
-    The stages, in order:
-
-    1. Places. Prices and places, where blocks are many in few dimensions. The node is branched on
-       where they leave a gap, unless clusters are small.
-    2. Enumeration at places. Where clusters are small, all that a better clustering can have are
-       enumerated at the prices of places, if they are few. The node is branched on where they are
-       not, unless clusters are smaller still.
-    3. Easy columns. Where pricing looks easy: column generation alone, unless that takes long.
-    4. Relaxation. The semidefinite bound, until the node is closed or the bound has stalled.
-    5. Enumeration. Its dual values are dual values of the master programme
-       (`sdp_dual.master_dual`): all clusters that a better clustering can have are enumerated at
-       these, if they are few.
-    6. Columns. Column generation continues from these dual values: to its end where clusters are
-       small, and for a while elsewhere.
-
-    What counts as few, small and long is in `lagrangian/reach.py` and `stages.py`. Clusters are
-    enumerated at the prices of columns, too.
+    The stages, and the nodes of each, are in the table of `sdpbb.bounds.lagrangian.reach`. If
+    column generation leaves a gap, clusters are enumerated at its prices.
     """
 
     stages = HYBRID_STAGES
 
     def is_quick(self, contraction: Contraction) -> bool:
-        """Return whether places come first, or columns."""
+        """Return whether places or columns come first."""
         return is_for_places(contraction) or has_easy_columns(contraction)
 
     def lighter(self, contraction: Contraction) -> str | None:
-        """Return the bounding by columns alone where pricing is easy."""
+        """Return bounding by columns if pricing is easy."""
         return "colgen" if is_easy_to_price(contraction) else None
 
     def mebibytes(self, contraction: Contraction) -> float:
-        """Return the memory that bounding a node takes at its peak, in MiB, about.
+        """Estimate the memory that bounding a node takes at its peak, in MiB.
 
-        It is that of places, which look at all pairs of blocks to branch, where the node is left
-        with them; else that of the relaxation and of pricing, as it may come to both.
+        A node that ends with places takes the memory of branching, over all pairs of blocks. Others
+        may take the memory of the relaxation and of pricing.
         """
         if is_for_places(contraction) and not has_columns_after_places(contraction):
             enumerates = is_enumerated_at_places(contraction)

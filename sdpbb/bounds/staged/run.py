@@ -1,4 +1,4 @@
-"""Bounding in stages: a run on one node, the table of its stages, and the methods made of them."""
+"""Run in stages on one node, what a stage is, and the base class of methods in stages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundingMethod, BoundProgress, PairFixings, ProvenBound
-from sdpbb.bounds.lagrangian.reach import (
-    is_small,
-)
+from sdpbb.bounds.lagrangian.reach import is_small
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart
@@ -35,10 +33,11 @@ if TYPE_CHECKING:
 
 # Minimum relative distance from the best bound that counts as far.
 FAR_GAP = 0.02
-# Minimum relative gap that places leave, where sizes are limited, for the semidefinite bound to
-# follow, and maximum blocks of nodes in which it does. Groups in the plane in 5 clusters of equal
-# sizes: 200 points 5.3 percent and proven in 7 seconds, 500 4.8 and 0.2 percent, 1,000 6.4 and 2.5.
-# Of 2,000 uniform points places leave 0.43 percent with branching, 0.48 with the other bound.
+# With limited sizes, the semidefinite bound follows places if they leave at least this relative gap
+# and nodes have at most this many blocks. Groups in the plane in 5 clusters of equal sizes: for 200
+# points places leave 5.3 percent, and the other bound proves the optimum in 7 seconds; for 500 they
+# leave 4.8 and 0.2 percent, for 1,000 6.4 and 2.5. For 2,000 uniform points places leave 0.43
+# percent with branching, and 0.48 with the other bound.
 MIN_PLACE_GAP, MAX_RELAXED_AFTER_PLACES = 0.005, 2000
 
 
@@ -47,8 +46,8 @@ MIN_PLACE_GAP, MAX_RELAXED_AFTER_PLACES = 0.005, 2000
 class StagedWarmStart:
     """Warm start of a child.
 
-    relaxation, columns, places : of the parent, or of its ancestors; None if none of them began
-    skipped : names of the stages that are not worth another try
+    relaxation, columns, places : of the nearest ancestor that began them, or None
+    skipped : names of stages to skip
     """
 
     relaxation: SdpWarmStart | None = None
@@ -62,14 +61,14 @@ class StagedWarmStart:
 class StagedRun(Attached):
     """Run of a bound in stages on one node (`sdpbb.bounds.bound.BoundRun`).
 
-    inherited : of the parent; its columns may be those of column generation that was given up
-    known : (m,) labels of a known clustering, for parts to begin with
-    skipped : names of the stages that are not to begin
-    stage : position of the current one, -1 before the first
-    relaxed : of the relaxation, None unless that is under way, or has ended and counts
-    pricer : of columns and enumerations, None before these begin
+    inherited : warm start of the parent, or with columns of a stage that was given up
+    known : (m,) labels of a known clustering, or None
+    skipped : names of stages to skip
+    stage : position of the current stage, -1 before the first
+    relaxed : run of the relaxation; None before it begins, and after it has given first prices
+    pricer : for columns and enumerations, None before these begin
     enumeration, columns, places : None before they begin
-    bound : the best of all parts
+    bound : the best bound of all parts
     n_dropped : iterations of parts that were given up
     """
 
@@ -86,10 +85,10 @@ class StagedRun(Attached):
     n_dropped: int = 0
 
     def attach(self, contraction: Contraction, method: StagedBounding) -> StagedRun:
-        """Resume on the contraction that the run has started with."""
+        """Resume on the contraction and the method that the run started with."""
         self.contraction, self.method = contraction, method
         if self.relaxed is not None:
-            method.sdp.resume(contraction, self.relaxed)
+            self.relaxed.attach(contraction, method.sdp)
         for part in (self.pricer, self.places):
             if part is not None:
                 part.attach(contraction)
@@ -104,77 +103,55 @@ class StagedRun(Attached):
         return self.method.stages[self.stage]
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Take a step of the current stage; begin the next one where it ends.
+        """Take a step of the current stage; begin the next stage when it ends.
 
         Raises
         ------
         BackendFailure
-            If a solver ends without a verdict, and no other stage bounds the node.
+            If a solver ends without a result, and no other stage bounds the node.
         """
-        stage = self.current
+        stage, part = self.current, self._part
         try:
-            progress = None if self._is_overdue else self._step(cutoff, time_left)
+            progress = None if self._is_overdue else part.advance(cutoff, time_left)
         except BackendFailure:
             if not stage.can_fail:
                 raise
             progress = None
         if progress is None:
             return self._give_up(cutoff, time_left)
+        if stage.part == "enumeration" and part.is_out_of_reach:
+            self.skip(stage.name)
         if progress.stalled and progress.bound.value < cutoff and not stage.is_last(self, cutoff):
-            progress = replace(progress, stalled=not self.go_on(cutoff))
+            progress = replace(progress, stalled=not self.begin_next(cutoff))
         return self._with_best_bound(progress)
 
     @property
     def _is_overdue(self) -> bool:
-        """True if the stage has taken so long that it is to be given up."""
-        if self._are_columns_finished:
+        """True if the stage has not ended within its maximum number of steps."""
+        if self.columns is not None and self.columns.is_finished:
             return False
         most = self.current.max_steps(self)
         return most < math.inf and self._part.n_iterations >= most
-
-    @property
-    def _are_columns_finished(self) -> bool:
-        return self.columns is not None and self.columns.is_finished
 
     @property
     def _part(self) -> Any:
         """Part of the current stage."""
         return getattr(self, self.current.part)
 
-    def _step(self, cutoff: float, time_left: TimeLeft) -> BoundProgress:
-        """Take a step of the part of the stage; stalled when the stage has ended.
-
-        Where columns leave a gap, clusters are enumerated at their prices.
-        """
-        part, columns, enumeration = self._part, self.columns, self.enumeration
-        if enumeration is None or not (part is enumeration or self._are_columns_finished):
-            progress: BoundProgress = part.advance(cutoff, time_left)
-            leaves_gap = progress.stalled and progress.bound.value < cutoff < math.inf
-            if part is not columns or not leaves_gap or columns.duals is None:
-                return progress
-            self.enumerate(columns.duals, cutoff, columns.least)
-            return replace(progress, stalled=False)
-        enumeration.advance()
-        if enumeration.is_out_of_reach:
-            self.skip(self.current.name)
-        bound = enumeration.bound
-        # At the cutoff it has ended as it was to.
-        return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
-
     def _give_up(self, cutoff: float, time_left: TimeLeft) -> BoundProgress:
-        """Give the current stage up, and take a step of the next one if there is any."""
+        """Give up the current stage, and take a step of the next one if there is one."""
         self.skip(self.current.name)
         self.enumeration = None
-        if self.columns is not None:  # its columns are kept for another one
+        if self.columns is not None:  # another stage may start from its columns
             self.n_dropped += self.columns.n_iterations
             self.inherited = replace(self.inherited, columns=self.columns.warm_start())
             self.columns = None
-        if self.go_on(cutoff):
+        if self.begin_next(cutoff):
             return self.advance(cutoff, time_left)
-        return self._with_best_bound(BoundProgress(self.bound, True, 0, 0))
+        return self._with_best_bound(BoundProgress(self.bound, True, 0))
 
-    def go_on(self, cutoff: float) -> bool:
-        """Begin the next stage that pays off; return whether there is any."""
+    def begin_next(self, cutoff: float) -> bool:
+        """Begin the next stage that pays off; return whether there is one."""
         for position in range(self.stage + 1, len(self.method.stages)):
             if self.method.stages[position].begin(self, cutoff):
                 self.stage = position
@@ -185,7 +162,7 @@ class StagedRun(Attached):
         """Return the progress with the best bound of all parts so far."""
         best = max(progress.bound, self.bound)
         self.bound = best.bare()
-        return replace(progress, bound=best, n_iterations=self.n_iterations)
+        return replace(progress, bound=best)
 
     def affinity(self) -> NDArray[np.float64]:
         return self._begun[0].affinity()
@@ -203,7 +180,7 @@ class StagedRun(Attached):
 
     @property
     def _begun(self) -> list[Part]:
-        """Parts that have begun and bound the node by themselves: the latest stage's first."""
+        """Parts that have begun and bound the node by themselves, the latest one first."""
         parts = (self.columns, self.relaxed, self.places)
         return [part for part in parts if part is not None]
 
@@ -213,7 +190,7 @@ class StagedRun(Attached):
         return self.n_dropped + sum(part.n_iterations for part in self._begun)
 
     def warm_start(self) -> StagedWarmStart:
-        """Return the warm start of a child, for parts that have not begun that of the parent."""
+        """Return the warm start of a child; parts that have not begun pass on the parent's."""
         inherited = self.inherited
         return StagedWarmStart(
             inherited.relaxation if self.relaxed is None else self.relaxed.warm_start(),
@@ -222,7 +199,7 @@ class StagedRun(Attached):
             self.skipped,
         )
 
-    # -- what stages ask and do ---------------------------------------------------------------
+    # -- for stages -------------------------------------------------------------------------
 
     @cached_property
     def is_small(self) -> bool:
@@ -248,20 +225,20 @@ class StagedRun(Attached):
         return bound < (1.0 - FAR_GAP) * self.bound.value
 
     def are_places_far(self, cutoff: float) -> bool:
-        """Return whether places have left much where sizes are limited, and the relaxation follows.
+        """Return whether the relaxation follows places: sizes are limited, and a gap remains.
 
-        Capacity cuts say more of sets than prices of points do.
+        Then capacity cuts of the relaxation are stronger than prices of points.
         """
-        of = self.contraction
-        if self.places is None or not of.has_limits or of.n_blocks > MAX_RELAXED_AFTER_PLACES:
+        node = self.contraction
+        if self.places is None or not node.has_limits or node.n_blocks > MAX_RELAXED_AFTER_PLACES:
             return False
         return self.bound.value < (1.0 - MIN_PLACE_GAP) * cutoff
 
     def are_far(self, duals: DualValues) -> bool:
         """Return whether dual values of the master programme prove far less than the relaxation.
 
-        This counts where sizes are limited: capacity cuts, which carry its bound there, say nothing
-        of single clusters. Columns would take long to come to as much.
+        With limited sizes they may: capacity cuts do not hold for single clusters. Columns would
+        take long to prove as much.
         """
         return self.contraction.has_limits and self.is_far(duals.value(self.contraction.k))
 
@@ -272,14 +249,14 @@ class StagedRun(Attached):
         assert self.relaxed is not None
         return master_dual(self.contraction, self.relaxed.relaxation, self.relaxed.dual_point())
 
-    def enumerate(
+    def begin_enumeration(
         self,
         at: DualValues,
         cutoff: float,
         least: float | None = None,
         max_slices: int | None = None,
     ) -> bool:
-        """Begin to enumerate clusters at dual values, as `Enumeration.start`."""
+        """Begin to enumerate clusters at dual values, as `Enumeration.start`; return True."""
         from sdpbb.bounds.lagrangian.enumeration import Enumeration
 
         most = max_slices, self.method.max_pricing_slices
@@ -288,33 +265,33 @@ class StagedRun(Attached):
         )
         return True
 
-    def generate(self, centre: DualValues | None) -> bool:
-        """Begin to generate columns.
+    def begin_columns(self, centre: DualValues | None) -> bool:
+        """Begin to generate columns, from a known clustering and the parent's columns; return True.
 
-        They begin with the known clustering, and the parent's columns if it has any. Without a
-        centre, its prices are the first, too.
+        centre : good dual values; None: the parent's, or of the known clustering
         """
-        from sdpbb.bounds.lagrangian.columns import known_columns
         from sdpbb.bounds.lagrangian.generation import Generation
 
-        columns, inherited = known_columns(self.contraction, self.known), self.inherited.columns
-        if inherited is not None:
-            of_parent, duals = inherited.for_child(self.contraction)
-            columns, centre = columns + of_parent, duals if centre is None else centre
-        self.columns = Generation.begin(self.contraction, self.pricing, columns, centre)
+        of_parent = None
+        if self.inherited.columns is not None:
+            of_parent, duals = self.inherited.columns.for_child(self.contraction)
+            centre = centre or duals
+        self.columns = Generation.begin(
+            self.contraction, self.pricing, self.known, of_parent, centre
+        )
         return True
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Stage of a run: when it begins and ends. It has no state of its own.
+    """Stage of a run: when it begins and ends. It has no state.
 
-    name : for the stages that a run, or its children, skip
-    part : name of the part that it takes steps of; columns enumerate clusters at the end
-    begin : begins the stage of a run at a cutoff if it pays off; returns whether it does
-    is_last : whether bounding the node ends with this stage, if that leaves a gap to the cutoff
+    name : by which a run and its children skip the stage; stages may share a name
+    part : attribute of the run that takes the steps
+    begin : begins the stage at a cutoff if it pays off; returns whether it does
+    is_last : whether no stage follows if this one leaves a gap to the cutoff
     max_steps : iterations of the part after which the stage is given up
-    can_fail : whether other stages bound the node where a solver ends without a verdict
+    can_fail : whether other stages bound the node if a solver ends without a result
     """
 
     name: str
@@ -328,9 +305,9 @@ class Stage:
 class StagedBounding(BoundingMethod[StagedWarmStart]):
     """Base class of bounding methods in stages.
 
-    A stage begins where the one before ends without having closed the node, or is given up. Where
-    HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage is
-    given up if others bound the node. Bounds that were proven stay.
+    A stage begins after the stage before was given up, or ended without closing the node. If HiGHS
+    cannot solve a linear programme, as its numbers differ too much in size, the stage is given up
+    if others bound the node. Proven bounds remain.
     """
 
     stages: tuple[Stage, ...]
@@ -350,10 +327,6 @@ class StagedBounding(BoundingMethod[StagedWarmStart]):
     ) -> StagedRun:
         """Return a new `StagedRun` on a node."""
         inherited = warm_start or StagedWarmStart()
-        run = self.resume(contraction, StagedRun(inherited, known, inherited.skipped))
-        run.go_on(math.inf)
+        run = StagedRun(inherited, known, inherited.skipped).attach(contraction, self)
+        run.begin_next(math.inf)
         return run
-
-    def resume(self, contraction: Contraction, run: StagedRun) -> StagedRun:
-        """Return the run, attached to the contraction that it has started with."""
-        return run.attach(contraction, self)

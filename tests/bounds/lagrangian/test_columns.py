@@ -11,11 +11,9 @@ from sdpbb.bounds.lagrangian.columns import (
     Columns,
     allowed,
     cluster_costs,
-    known_columns,
     merged,
 )
 from sdpbb.bounds.lagrangian.primal import round_to_clustering, split
-from sdpbb.problem import MaximumSize
 from tests.bounds.nodes import PAIRS, all_columns, contracted, nodes
 from tests.enumeration import canonical, clusterings, is_allowed
 from tests.enumeration import cluster_costs as true_costs
@@ -89,14 +87,6 @@ def test_a_child_keeps_the_clusters_that_it_allows(node):
         for row, cost in zip(got.members, got.costs, strict=True):
             expected = known[row[child.block_of].tobytes()]
             assert np.isclose(cost, expected, rtol=1e-12, atol=1e-12)
-
-
-def test_what_is_known_may_violate_the_constraints():
-    """Only the allowed ones of its clusters become columns."""
-    contraction = contracted(np.arange(7.0)[:, None], 3, cluster_constraints=[MaximumSize(3)])
-    columns = known_columns(contraction, np.array([0, 0, 1, 1, 1, 1, 2]))
-    assert columns.members.astype(int).tolist() == [[1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1]]
-    assert len(known_columns(contraction, None)) == 0
 
 
 @given(nodes(*PAIRS, "constraints", "sizes", "weights"))

@@ -10,10 +10,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import BoundProgress
-from sdpbb.bounds.lagrangian.columns import Columns, allowed
+from sdpbb.bounds.lagrangian.columns import allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
+from sdpbb.bounds.lagrangian.reach import Reach
 from sdpbb.bounds.staged.methods import ColgenBounding
 from sdpbb.problem import Contraction, Instance, MaximumSize, SoftCannotLinks, contract
 from sdpbb.run.parameters import SolverParameters
@@ -37,7 +38,7 @@ from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
 SCHEMES = ("no prices known", "box", "interior")
-INTERIOR_FROM = "bounds.lagrangian.generation.INTERIOR_FROM"
+FOR_INTERIOR = "bounds.lagrangian.reach.FOR_INTERIOR"
 
 
 def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
@@ -50,11 +51,8 @@ def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
         return Generation.begin(contraction, pricer)
     rows = clusterings(contraction.n_blocks, contraction.k)
     labels = next((row for row in rows if contraction.keeps(row)), None)
-    members = np.zeros((0, contraction.n_blocks), bool)
-    if labels is not None:
-        members = labels == np.arange(contraction.k)[:, None]
-    with constants({INTERIOR_FROM: 1}):
-        generation = Generation.begin(contraction, pricer, Columns.of(contraction, members))
+    with constants({FOR_INTERIOR: Reach(monotone=True)}):
+        generation = Generation.begin(contraction, pricer, labels)
     is_interior = isinstance(generation.master, InteriorMaster)
     assert is_interior == (labels is not None and contraction.is_monotone)
     return generation
@@ -115,7 +113,7 @@ def test_every_scheme_ends_at_the_value_of_the_whole_master(node, scheme, blind)
 @given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 2]))
 @examples(60)
 def test_feasible_or_not_the_master_is_solved(seed, scheme, blind):
-    """Points of a line with cannot-links and a maximum size, as if contracting had not looked."""
+    """Points of a line with cannot-links and a maximum size, added after the contraction."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(3, 8))
     links = [pair for pair in combinations(range(m), 2) if rng.random() < 0.5]
@@ -148,7 +146,7 @@ def test_scales(scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("seed", range(10))
 def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed):
-    """Their clusters cost nothing but rounding: that is no unit for perturbations."""
+    """The costs of their clusters are rounding errors, and no unit for perturbations."""
     points = np.random.default_rng(seed).normal(size=(5, 8))
     points[1] = points[0]
     contraction = contracted(points, 3)
@@ -192,7 +190,7 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
     parent = contract(instance)
     cold = Generation.begin(parent, BruteForcePricer(parent))
     bound = finished(cold).bound
-    again = Generation.begin(parent, BruteForcePricer(parent), cold.columns, cold.duals)
+    again = Generation.begin(parent, BruteForcePricer(parent), None, cold.columns, cold.duals)
     assert finished(again).bound.value == pytest.approx(bound.value, rel=1e-9)
     assert again.n_iterations < max(3, 0.8 * cold.n_iterations)
     warm = cold.warm_start()
@@ -205,7 +203,7 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
         # The prices prove for the child what they prove for the parent.
         assert (every.costs - every.members @ duals.prices).min() >= -duals.sigma - 1e-9
         assert math.isclose(duals.value(3), bound.value, rel_tol=1e-6)
-        went_on = Generation.begin(child, BruteForcePricer(child), columns, duals)
+        went_on = Generation.begin(child, BruteForcePricer(child), None, columns, duals)
         assert finished(went_on).bound.value >= bound.value * (1 - 1e-9)
 
 
@@ -214,7 +212,7 @@ def test_both_masters_prove_the_same_of_many_blocks():
     contraction = contracted(points, 60)
     labels = np.argsort(np.argsort(points[:, 0])) * 60 // 300
     last = finished(ColgenBounding().start(contraction, None, labels))
-    with constants({INTERIOR_FROM: 1000}):
+    with constants({FOR_INTERIOR: Reach(blocks=1000)}):
         other = finished(ColgenBounding().start(contraction, None, labels))
     assert last.bound.value == pytest.approx(other.bound.value, rel=1e-6)
 

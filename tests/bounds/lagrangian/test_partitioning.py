@@ -200,7 +200,7 @@ def finished(contraction: Contraction, at: DualValues, cutoff: float, best: floa
         assert found.bound.value <= best
         if found.is_finished:
             return found
-        found.advance()
+        found.advance(cutoff)
     raise AssertionError("the enumeration does not end")
 
 

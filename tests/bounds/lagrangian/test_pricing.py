@@ -62,7 +62,7 @@ def keyed(members: np.ndarray) -> set[bytes]:
     return {row.tobytes() for row in members}
 
 
-# Rules that a search knows, which are all but oracles of the user's own.
+# Rules that a search supports: all except oracles of the user.
 KNOWN = {"where": lambda node: not node.contraction.oracles}
 
 
@@ -93,8 +93,8 @@ def test_all_clusters_below_a_threshold_are_met(node, way, knows_least):
     problem = searched_by(node.contraction, way)
     margin, share = problem.margin(prices), float(rng.choice([0.0, 0.1, 0.5, 0.9]))
     threshold = float(np.quantile(values, share)) + (share - 0.5) * 1e-3 * float(np.ptp(values))
-    least = float(values.min()) - margin if knows_least else None
-    sought = SoughtClusters(prices, threshold, optimal_only=False, least=least)
+    least = float(values.min()) - margin if knows_least else -math.inf
+    sought = SoughtClusters(prices, threshold, least)
     found = keyed(searched(problem, sought, rng)[1])
     assert keyed(node.columns.members[values < threshold - margin]) <= found
     assert found <= keyed(node.columns.members[values < threshold + margin])
@@ -102,7 +102,7 @@ def test_all_clusters_below_a_threshold_are_met(node, way, knows_least):
 
 def test_more_clusters_than_are_handed_over_at_once():
     problem = PricingProblem.of(contracted(np.random.default_rng(0).normal(size=(12, 2)), 3))
-    sought = SoughtClusters(np.zeros(12), 1e6, optimal_only=False)
+    sought = SoughtClusters(np.zeros(12), 1e6, -math.inf)
     _, met = searched(problem, sought, np.random.default_rng(0))
     assert len(np.unique(met, axis=0)) == 2**12 - 1
 
@@ -110,7 +110,7 @@ def test_more_clusters_than_are_handed_over_at_once():
 @given(nodes(*PAIRS), WAYS, st.sampled_from([(1e-6, 0.0), (1.0, 1e3), (1e6, 0.0), (1.0, 1e6)]))
 @examples(60, derandomize=True)
 def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(node, way, place):
-    """In any units and far from the origin; and no more is taken off than rounding is worth."""
+    """In any units and far from the origin; and the margin is not much more than rounding."""
     factor, offset = place
     instance = replace(node.instance, points=factor * node.instance.points + offset)
     contraction = contract(instance)

@@ -32,7 +32,7 @@ def feasible(*parts, n=(3, 7), k=(2, 4)):
 
 
 def cutoffs(node, bound):
-    """Costs of clusterings and a value beside each: ties are where rounding would show."""
+    """Costs of clusterings, and a value next to each: rounding would show at ties."""
     costs = node.truth.costs
     values = np.unique(np.concatenate([costs, costs * (1.0 + 1e-9)]))
     return [float(value) for value in values if value > bound.value][:8]
@@ -80,7 +80,7 @@ def plainly_apart(relaxation, dual, bound, cutoff):
     """Pairs whose best cluster cannot pay, whichever of all other blocks join it."""
     N, e = nonnegative_part(relaxation, dual), relaxation.weights
     budget, m = (cutoff - bound.value) / relaxation.scale * e, range(len(e))
-    pays = np.diag(N) + 2.0 * (N[:, None] + N) - budget  # of a third block beside each pair
+    pays = np.diag(N) + 2.0 * (N[:, None] + N) - budget  # by a third block with each pair
     pays[[*m], :, [*m]] = pays[:, [*m], [*m]] = 0.0
     both = np.diag(N)[:, None] + np.diag(N) + 2.0 * N - budget[:, None] - budget
     apart = both + np.minimum(pays, 0.0).sum(axis=2) > 1e-9 * (np.abs(N).sum() + budget.sum())
@@ -208,7 +208,8 @@ def test_the_bound_of_far_clusters_is_their_cost(seed):
     assert cost * (1 - 1e-6) <= safe_bound(relaxation, dual).value <= cost
     between = of_blocks[:, None] != of_blocks
     assert (dual.N[between & ~relaxation.forbidden] > 0).all()
-    progress = SdpBounding().start(contraction, None, of_blocks).advance(cost * (1 - 1e-5))
-    assert progress.n_iterations == 0
+    run = SdpBounding().start(contraction, None, of_blocks)
+    progress = run.advance(cost * (1 - 1e-5))
+    assert run.n_iterations == 0
     assert cost * (1 - 1e-5) <= progress.bound.value <= cost
     assert progress.bound.evidence is not None

@@ -74,7 +74,7 @@ def test_cuts_close_the_gap(solver):
 
 @pytest.mark.parametrize("solver", ["admm", *CONIC])
 def test_a_child_begins_with_what_its_parent_has_proven(solver):
-    """Also that of another solver."""
+    """The parent may have another solver."""
     instance = clouds(5, 20, 3)
     parent = contract(instance)
     run = bounding_by(solver).start(parent, None)
@@ -103,7 +103,7 @@ def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(n_i
     assert cut.n_iterations == n_iterations
     assert not progress.stalled
     assert 0.0 <= progress.bound.value <= BEST.cost
-    cut = SdpBounding().resume(SMALL, pickle.loads(pickle.dumps(cut)))
+    cut = pickle.loads(pickle.dumps(cut)).attach(SMALL, SdpBounding())
     for run in (cut, whole):
         while run.n_iterations % 10 or run.n_iterations < 30:
             run.advance(BEST.cost)
@@ -112,14 +112,18 @@ def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(n_i
 
 
 def test_the_root_is_given_up_later_than_its_children():
-    with constants({f"{ADMM}ROOT": Patience(80, 0.99), f"{ADMM}CHILD": Patience(40, 0.99)}):
+    with constants(
+        {f"{ADMM}AdmmRun.ROOT": Patience(80, 0.99), f"{ADMM}AdmmRun.CHILD": Patience(40, 0.99)}
+    ):
         root = SdpBounding().start(SMALL, None)
         child = SdpBounding().start(SMALL, root.warm_start())
         assert [root.advance(1e9).stalled for _ in range(5)] == [False] * 4 + [True]
         assert [child.advance(1e9).stalled for _ in range(3)] == [False] * 2 + [True]
 
 
-@pytest.mark.parametrize(("name", "value"), [("MAX_ROUNDS", 2), ("ROOT", Patience(1, 0.999))])
+@pytest.mark.parametrize(
+    ("name", "value"), [("MAX_ROUNDS", 2), ("ConicRun.ROOT", Patience(1, 0.999))]
+)
 def test_a_node_of_a_conic_solver_is_given_up(name, value):
     with constants({f"{ROUNDS}CUTS_PER_BLOCK": 1, f"{ROUNDS}{name}": value}):
         run = bounding_by("scs").start(contract(clouds(7, 20, 4)), None)
@@ -140,7 +144,7 @@ def test_bounds_of_large_matrices_are_left_out_while_they_cannot_close_the_node(
     while run.advance(cutoff).bound.value < cutoff:
         assert run.n_iterations < 100
     assert run.history[-1][0] == run.n_iterations == 100
-    with constants({f"{ADMM}BOUND_GROWTH": 100.0, f"{ADMM}ROOT": Patience(60, 0.9)}):
+    with constants({f"{ADMM}BOUND_GROWTH": 100.0, f"{ADMM}AdmmRun.ROOT": Patience(60, 0.9)}):
         run = SdpBounding().start(PLANE, None)
         progress = ended(run, 1e6)
     assert run.history[-1] == (run.n_iterations, progress.bound.value)
@@ -159,7 +163,7 @@ def test_dual_values_that_are_far_off_prove_what_they_prove(solver, options, mon
 
 @pytest.mark.parametrize("solver", CONIC)
 def test_a_relaxation_without_a_solution_closes_its_node(solver):
-    """Where pairs that are fixed leave no clustering, the bound passes every cutoff."""
+    """If fixed pairs exclude all clusterings, the bound passes every cutoff."""
     contraction = contracted(np.random.default_rng(0).normal(size=(9, 2)), 3)
     run = bounding_by(solver).start(contraction, None)
     apart = np.zeros((9, 9), dtype=bool)

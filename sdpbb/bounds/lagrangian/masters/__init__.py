@@ -1,4 +1,4 @@
-"""Interface of restricted master programmes: the cheapest cover of the blocks by known clusters."""
+"""Restricted master programmes: the cheapest cover of the blocks by known clusters."""
 
 from __future__ import annotations
 
@@ -26,15 +26,13 @@ class Phase(Enum):
 class MasterSolution:
     """Optimal solution of the restricted master programme and of its dual.
 
-    phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
     value : the minimum, with what perturbations cost
     x : (t,) how much of each column is used
-    prices : (m,) lambda, >= 0 in the covering form
+    prices : (m,) of blocks, >= 0 in the covering form
     sigma : the price of a cluster, >= 0 in the covering form
     perturbation : sum of the perturbations of the covers of blocks; 0 without a penalty on prices
     """
 
-    phase: Phase
     value: float
     x: NDArray[np.float64]
     prices: NDArray[np.float64]
@@ -44,10 +42,10 @@ class MasterSolution:
 
 @dataclass(eq=False)
 class MasterProgramme(Attached, ABC):
-    """Restricted master programme over a pool of columns, however it is solved.
+    """Restricted master programme over a pool of columns.
 
-    Where nothing else is said it is solved to an optimal vertex. One that is left early says how
-    near its solutions are to an optimum, and is told how near they have to be.
+    By default it is solved to an optimal vertex. A class whose solutions are less precise says so
+    by `is_worth_rounding` and `is_final`; `observe` and `settle` tighten its tolerance.
 
     columns : the pool
     phase : objective of the last solution, or of the first one before
@@ -58,7 +56,7 @@ class MasterProgramme(Attached, ABC):
 
     @abstractmethod
     def attach(self, contraction: Contraction) -> MasterProgramme:
-        """Resume on the contraction that the programme has started with."""
+        """Resume on the contraction that the programme started with."""
 
     def add(self, columns: Columns) -> int:
         """Add the columns that are not in the pool, and return their number."""
@@ -69,7 +67,7 @@ class MasterProgramme(Attached, ABC):
 
     @abstractmethod
     def _append(self, columns: Columns) -> None:
-        """Take note of further columns of the pool."""
+        """Extend the programme by new columns of the pool."""
 
     @abstractmethod
     def solve(self) -> MasterSolution:
@@ -78,28 +76,25 @@ class MasterProgramme(Attached, ABC):
         Raises
         ------
         BackendFailure
-            If the method ends without a verdict, or contradicts itself.
+            If the method ends without a result, or contradicts itself.
         """
 
     @abstractmethod
     def settle(self, solution: MasterSolution) -> bool:
-        """Make the next programme more exact, as heuristic pricing finds nothing at a solution.
+        """Make the next solution more precise, as heuristic pricing finds nothing at this one.
 
-        Return whether the solution is exact enough already, so that exact pricing pays off.
+        Return whether this one is precise enough for exact pricing.
         """
 
     @property
     def is_worth_rounding(self) -> bool:
-        """True if the last solution is near enough to an optimum for clusterings."""
+        """True if the last solution is precise enough to round to a clustering."""
         return True
 
     @property
     def is_final(self) -> bool:
-        """True if the last solution is as precise as any will be."""
+        """True if no later solution will be more precise than the last one."""
         return True
 
     def observe(self, solution: MasterSolution, shown: float) -> None:
-        """Take note of the bound, as far as heuristics see, that pricing at a solution has shown.
-
-        It says how precise the next solution has to be, if it is not an optimal vertex anyway.
-        """
+        """Set the precision of the next solution by the bound that heuristic pricing suggests."""

@@ -6,12 +6,12 @@ It finds the cheapest cover by few columns:
     subject to  A x >= 1,  sum x <= k,  x >= 0
 
 for a sparse 0-1 matrix A whose columns are short in the order of the rows, as clusters are in an
-order along the longest axis of the data: A diag(w) A' is a band then.
+order along the longest axis of the data. Then A diag(w) A' is a band.
 
 Source: the predictor and corrector of S. Mehrotra (On the implementation of a primal-dual interior
-point method, SIAM Journal on Optimization 2, 1992). It is left far from the end: dual values near
-the central path make for few rounds of column generation, after J. Gondzio, P. Gonzalez-Brevis and
-P. Munari (New developments in the primal-dual column generation technique, EJOR 224, 2013).
+point method, SIAM Journal on Optimization 2, 1992). It stops early: dual values near the central
+path lead to few rounds of column generation (J. Gondzio, P. Gonzalez-Brevis, P. Munari, New
+developments in the primal-dual column generation technique, EJOR 224, 2013).
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ Vector = NDArray[np.float64]
 _ITERATIONS = 60
 # Share of the way to the boundary.
 _STEP = 0.99
-# Reduced costs begin at this share of the mean cost, and this part of a price, at least.
+# First reduced costs are at least this share of the mean cost plus this part of a price.
 _FIRST_SLACK, _LEAST_SLACK = 0.02, 1e-3
 # Added to the diagonal.
 _REGULARISATION = 1e-11
-# A band of more than this share of the rows is taken for a full matrix.
+# A band wider than this share of the rows is stored as a full matrix.
 _FULL = 0.4
-# Of a solution of loose tolerance covers are off by this at most.
+# Largest error of covers in a solution of loose tolerance.
 _COVER = 1e-3
 
 
@@ -71,7 +71,7 @@ class CoverProgramme:
 
     matrix : (m, t) of ones, rows ascending in each column
     costs : (t,)
-    k : how many columns at most
+    k : maximum number of columns
     """
 
     matrix: csc_array
@@ -105,12 +105,12 @@ class CoverProgramme:
 def solve_cover(
     programme: CoverProgramme, prices: Vector, sigma: float, tolerance: float
 ) -> tuple[MasterSolution, bool]:
-    """Solve a covering programme to a relative gap; return whether that was reached, too.
+    """Solve a covering programme to a relative gap; return the solution, and whether it is precise.
 
-    The solution is near the central path: x > 0, prices and sigma >= 0, such that reduced costs
-    are > 0 but for the tolerance.
+    It is near the central path: x > 0, prices and sigma >= 0, and reduced costs are > 0 up to the
+    tolerance.
 
-    prices, sigma : to begin from; the mean price is the unit
+    prices, sigma : first values; the mean price is the unit
     """
     unit = max(float(np.abs(prices).mean()), np.finfo(np.float64).tiny)
     scaled = replace(programme, costs=programme.costs / unit)
@@ -122,7 +122,7 @@ def solve_cover(
         if is_precise or not iterate.advance(tolerance):
             break
     duals, value = iterate.duals * unit, float(scaled.costs @ iterate.x) * unit
-    found = MasterSolution(Phase.COST, value, iterate.x, duals[:-1], float(duals[-1]), 0.0)
+    found = MasterSolution(value, iterate.x, duals[:-1], float(duals[-1]), 0.0)
     return found, is_precise
 
 
@@ -171,7 +171,7 @@ class _Iterate:
         )
 
     def advance(self, tolerance: float) -> bool:
-        """Take a step; return False where no further one is to be had."""
+        """Take a step; return False if no further step is possible."""
         solve = self._factorised()
         if solve is None:
             return False
@@ -261,15 +261,15 @@ def _longest(values: Vector, steps: Vector) -> float:
     return min(1.0, float((values[falling] / -steps[falling]).min(initial=1.0)))
 
 
-# Of x, less counts as nothing.
+# Entries of x below this count as 0.
 _NOTHING = 1e-3
 # The first tolerance, and the tolerance as a share of the gap that pricing has shown.
 _FIRST, _SHARE = 0.1, 0.1
 # The last tolerance.
 _LAST = 1e-8
-# Solutions to this tolerance tell clusters apart, and are worth exact pricing.
+# Tolerances from which solutions are rounded to clusterings, and exact pricing begins.
 _CLEAR, _PRECISE = 0.01, 1e-4
-# Where pricing finds nothing the tolerance falls by this factor.
+# The tolerance falls by this factor if pricing finds nothing.
 _TIGHTER = 0.1
 
 
@@ -278,13 +278,13 @@ _TIGHTER = 0.1
 class InteriorMaster(MasterProgramme):
     """Restricted master programme in the covering form, whose pool has a cover by k columns.
 
-    It is the programme of `masters.simplex.Master`. Its solutions are near the central path, and as
-    precise as the gap that column generation has still to close makes worth while. There is no
-    basis to keep: each solve begins from the last prices.
+    It is the programme of `masters.simplex.Master`. Solutions are near the central path, and their
+    tolerance is a part of the gap that column generation has to close. Each solve starts from the
+    last prices.
 
-    prices, sigma : to begin from
-    tolerance, solved : relative gaps of the next solve, and of the last
-    is_exact : whether the last solve was to the last tolerance, or as near as rounding allows
+    prices, sigma : first values of the next solve
+    tolerance, solved : relative gaps of the next solve, and of the last one
+    is_exact : whether the last solve reached the last tolerance, or the limit of rounding
     """
 
     prices: NDArray[np.float64]
@@ -295,9 +295,10 @@ class InteriorMaster(MasterProgramme):
 
     @classmethod
     def begin(
-        cls, contraction: Contraction, columns: Columns, centre: DualValues
+        cls, contraction: Contraction, columns: Columns, centre: DualValues | None
     ) -> InteriorMaster:
         """Begin with columns that hold a cover, and dual values."""
+        assert centre is not None
         return cls(columns, Phase.COST, centre.prices, centre.sigma).attach(contraction)
 
     def attach(self, contraction: Contraction) -> InteriorMaster:
@@ -322,7 +323,7 @@ class InteriorMaster(MasterProgramme):
         programme = CoverProgramme(self._matrix, self.columns.costs, self._k)
         begin = self.prices[self._order], self.sigma
         found, is_precise = solve_cover(programme, *begin, self.tolerance)
-        if not is_precise:  # the last prices may be far from prices of a small value
+        if not is_precise:  # the last prices may be too far away
             level = np.full(self._m, found.value / self._m)
             found, is_precise = solve_cover(programme, level, 0.0, self.tolerance)
         if not (math.isfinite(found.sigma) and np.isfinite(found.prices).all()):
@@ -335,7 +336,7 @@ class InteriorMaster(MasterProgramme):
         return replace(found, x=x, prices=self.prices)
 
     def observe(self, solution: MasterSolution, shown: float) -> None:
-        """Set the next tolerance by the gap that pricing has shown between value and bound."""
+        """Set the next tolerance by the gap between value and bound that pricing has shown."""
         gap = abs(solution.value - shown) / max(abs(solution.value), np.finfo(np.float64).tiny)
         self.tolerance = min(_FIRST, max(_SHARE * gap, _LAST))
 

@@ -10,35 +10,32 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
 from sdpbb.bounds.lagrangian.columns import Columns
-from sdpbb.bounds.lagrangian.masters import (
-    MasterProgramme,
-    MasterSolution,
-    Phase,
-)
+from sdpbb.bounds.lagrangian.duals import DualValues
+from sdpbb.bounds.lagrangian.masters import MasterProgramme, MasterSolution, Phase
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive import stored
 from sdpbb.runtime.backends.highs import Basis, Vertex, optimal_vertex
 
-# Of rows and reduced costs, in units of the programme. 1e-10 is the smallest that HiGHS accepts.
+# Tolerance of rows and reduced costs, in units of the programme. HiGHS accepts 1e-10 or more.
 _TOLERANCE = 1e-9
 
-# A typical price is about so many units of the programme, whose tolerances are absolute.
+# Units of the programme in a typical price; tolerances are absolute.
 _PRICE_IN_UNITS = 1024.0
 
-# The unit stays while it is wrong by less than the factor, so that most bases remain optimal. Where
-# costs differ by orders of magnitude the first may be wrong by many.
+# The unit stays while it is wrong by less than this factor, so that most bases remain optimal. The
+# first unit may be far off if costs differ by orders of magnitude.
 _SLACK, _RESCALINGS = 64.0, 4
 
-# HiGHS takes costs of 1e20 for infinite. Clusters that are so much dearer than all others together
-# are used only where nothing else covers a block, and then they are the unit.
+# HiGHS treats costs of 1e20 as infinite. Clusters with larger costs are used only if no other
+# covers a block, and then they determine the unit.
 _LARGEST_COST = 1e15
 
 # The box around the centre: the first penalty per unit of price outside of it, in cover of a block;
 # half its width, as a share of the mean price; the factor on both when their programme is solved;
-# and the penalty below which it is removed. Without any width, 2.5 times as many master programmes
-# are needed; with factors of 0.2 and 0.05, from the dual values of a semidefinite bound or of a
-# parent, 1.8 and 2.4 times as many.
+# and the penalty below which it is removed. Without any width 2.5 times as many master programmes
+# are needed. From dual values of a semidefinite bound or of a parent, factors of 0.2 and 0.05 need
+# 1.8 and 2.4 times as many.
 BOX_PENALTY, BOX_WIDTH, BOX_DECREASE, LEAST_PENALTY = 0.5, 0.05, 0.4, 1e-4
 
 # Phase one ends below it. Its vertices are fractions of determinants of 0-1 matrices; smaller
@@ -54,32 +51,32 @@ class Master(MasterProgramme):
         minimise    sum_X c_X x_X
         subject to  sum_{X contains i} x_X >= 1 for every block i,  sum_X x_X <= k,  x >= 0
 
-    Clusters remain allowed and get no dearer when blocks are taken out of them, so that it has the
-    optimum of the partitioning form (equations 7 to 10 of Babaki, Guns and Nijssen, 2014), and
-    prices >= 0 as in their Table 3. Where that is not so (least sizes, soft pairs), the form is the
-    partitioning one, with "= 1" and "= k" instead of ">= 1" and "<= k", and dual values have
-    any sign. While the pool covers the blocks with no k columns, the phase
-    FEASIBILITY minimises sum_i y_i, where y_i >= 0 is what block i lacks, and with equations what
-    each row lacks or has too much; its prices are those of Farkas pricing (equation 21).
+    In monotone problems parts of clusters are allowed and cost no more. So it has the optimum of
+    the partitioning form (equations 7 to 10 of Babaki, Guns and Nijssen, 2014), and prices >= 0 as
+    in their Table 3. Other problems (least sizes, soft pairs) have the partitioning form, with "=
+    1" and "= k" instead of ">= 1" and "<= k", and dual values of any sign. While no k columns of
+    the pool cover the blocks, the phase FEASIBILITY minimises sum_i y_i, where y_i >= 0 is the
+    missing cover of block i, or with equations the error of each row. Its prices are the prices of
+    Farkas pricing (equation 21).
 
-    Prices jump from one vertex to the next. So those outside of a box around a centre cost
-    something (O. du Merle, D. Villeneuve, J. Desrosiers, P. Hansen: Stabilized column generation.
+    Prices jump from one vertex to the next. So prices outside of a box around a centre have a
+    penalty (O. du Merle, D. Villeneuve, J. Desrosiers, P. Hansen: Stabilized column generation.
     Discrete Mathematics 194, 1999): the dual objective is less by
 
         slope * sum_i max(0, |prices_i - centre_i| - width),
 
-    that is, perturbations 0 <= y+, y- <= slope of the cover of a block cost centre_i + width and
+    That is, perturbations 0 <= y+, y- <= slope of the cover of a block cost centre_i + width and
     width - centre_i. The prices of each programme that is solved become the centre, while slope and
     width fall by a factor. So finitely many programmes have a penalty.
 
-    Costs are handed to HiGHS in powers of two units, chosen by the value of the programme, as its
+    HiGHS receives costs in units of a power of two, chosen by the value of the programme, as its
     tolerances are absolute.
 
-    centre : (m,) good prices, None if none are known: there is no box until a programme is solved
-    slope : 0 when the box is removed
+    centre : (m,) good prices; None: there is no box until a programme is solved
+    slope : penalty, 0 once the box is removed
     n_solved : programmes solved
-    unit : costs and prices are handed to HiGHS in it
-    basis : the last optimal one, None before
+    unit : unit of costs and prices in HiGHS
+    basis : the last optimal basis, None before
     """
 
     centre: NDArray[np.float64] | None
@@ -89,11 +86,10 @@ class Master(MasterProgramme):
     basis: Basis | None = None
 
     @classmethod
-    def begin(
-        cls, contraction: Contraction, columns: Columns, centre: NDArray[np.float64] | None
-    ) -> Master:
-        """Begin with a pool of columns and a centre."""
-        return cls(columns, Phase.FEASIBILITY, centre).attach(contraction)
+    def begin(cls, contraction: Contraction, columns: Columns, centre: DualValues | None) -> Master:
+        """Begin with a pool of columns, and the prices of dual values as the centre."""
+        prices = None if centre is None else centre.prices
+        return cls(columns, Phase.FEASIBILITY, prices).attach(contraction)
 
     def attach(self, contraction: Contraction) -> Master:
         k, covers = contraction.k, contraction.is_monotone
@@ -103,7 +99,7 @@ class Master(MasterProgramme):
         self._upper = np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]])
         unit, none = eye_array(m), csc_array((1, m))
         cover = vstack([hstack([unit, -unit]), hstack([none, none])], format="csc")
-        # The first 2m columns are y+ and y-; with equations two more are of the number of columns.
+        # The first 2m columns are y+ and y-; with equations two more for the number of columns.
         if not covers:
             last = csc_array((np.array([1.0, -1.0]), ([m, m], [0, 1])), (m + 1, 2))
             cover = hstack([cover, last], format="csc")
@@ -128,7 +124,7 @@ class Master(MasterProgramme):
             self.phase = Phase.COST
             self.unit = self._unit_of(self.columns.costs.mean() * self._m)
         centre = self.centre if self.slope > 0.0 else None
-        # Perturbations may cover what the columns of x, of whatever cost, do not.
+        # Perturbations may cover blocks that the columns of x do not.
         about = 0.0 if centre is None else float(np.abs(centre).sum())
         for attempt in range(_RESCALINGS):
             solution = self._solve_near(centre)
@@ -141,7 +137,7 @@ class Master(MasterProgramme):
     def settle(self, solution: MasterSolution) -> bool:
         """Shrink the box around the prices of a solution, as heuristic pricing finds nothing there.
 
-        Return whether the programme without the penalty is solved thereby.
+        Return whether the solution is optimal without the penalty, too.
         """
         is_solved = solution.perturbation == 0.0
         slope = self.slope * BOX_DECREASE
@@ -204,7 +200,6 @@ class Master(MasterProgramme):
         if self._covers:
             prices, sigma = np.maximum(prices, 0.0), max(sigma, 0.0)
         return MasterSolution(
-            phase=self.phase,
             value=vertex.objective * unit,
             x=np.maximum(vertex.x[first:], 0.0),
             prices=prices * unit,

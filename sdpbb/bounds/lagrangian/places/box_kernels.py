@@ -1,24 +1,23 @@
-"""Branch and bound over boxes of places: the greatest value that a place has.
+"""Branch and bound over boxes of places: the greatest value of a place.
 
 With u = x_i - m for the middle m of a box with half-widths r, a place m + e of it, a = y_i - |u|^2,
-p = 2 u.e and R = 2 |u|.r, point i is worth max(0, a + p - |e|^2) there, |p| <= R. It is
+p = 2 u.e and R = 2 |u|.r, point i has the gain max(0, a + p - |e|^2) there, |p| <= R. It is
 
-    out   if that is 0 in all of the box,
-    in    if it is a + p - |e|^2 in all of the box: of these, only sums are kept,
-    open  else: at most max(0, a + p), and so at most the secant of that over [-R, R], and at
-          most (a + p + t)^2 / (4 t), the parabola that touches it at p = -a - t and -a + t, where
-          t = max(|a|, R).
+    out   if the gain is 0 in all of the box,
+    in    if it is a + p - |e|^2 in all of the box: only sums of these points are stored,
+    open  otherwise: the gain is at most max(0, a + p). So it is at most the secant of that over
+          [-R, R], and at most (a + p + t)^2 / (4 t), the parabola that touches it at p = -a - t and
+          -a + t, where t = max(|a|, R).
 
-Sums of either, with those of the points inside, are quadratics in e, whose products of coordinates
-go to the squares; what remains is maximised coordinate by coordinate. What is in or out of a box
-is in or out of its parts. What cannot-links cost every cluster with its place in the box
-(`conflict_kernels.py`) is deducted.
+Sums of secants, or of parabolas, and of the points inside are quadratics in e. Their products of
+coordinates are bounded by squares; the rest is maximised coordinate by coordinate. Points in or out
+of a box are in or out of its parts. The charges of cannot-links at every place of the box
+(`conflict_kernels.py`) are deducted.
 
-Where clusters keep limits, each box has a rate t, that of its middle: y_i is replaced by
-y_i - t q_i / w_i, and what limits say is worth t U (`value_kernels.py`). As the
-rate of a place grows with each gain there, the least and the greatest gains in the box say between
-which numbers the rates of all its places are. A point is out or in if it is at all of these, so
-that it is for parts of the box, too, whose rates are among them.
+With limits on clusters, each box has the rate t of its middle: y_i - t q_i / w_i replaces y_i, and
+t U is added (`value_kernels.py`). The rate of a place grows with each gain there, so the least and
+the greatest gains in the box limit the rates of all its places. A point is out or in if it is out
+or in at all of these rates; then it is so in parts of the box, too.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ from sdpbb.bounds.lagrangian.places.value_kernels import AmountLimits, limit_at,
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 
-# Most boxes that wait. Each step halves one, so that none of them is wider than 2^-90 of the first.
+# Maximum boxes that wait. Each step halves one, so that none is wider than 2^-90 of the first.
 DEPTH = 300
 
-# Work of a box besides that of its points.
+# Work of a box, in points, in addition to its points.
 _OF_A_BOX = 30
 
 FINISHED, PAUSED, FULL = 0, 1, 2
-"""Why `search_boxes` has ended: no box is left, the work is done, or the candidates need room."""
+"""Why `search_boxes` ended: no boxes remain, the work is done, or the candidates need room."""
 
 
 class BoxProblem(NamedTuple):
-    """Points of which the most valuable place is searched for.
+    """Points, for a search for the place of the greatest value.
 
-    data : (n, 6) points (3), prices, weights, and amounts of the limited measure by weight
-    limits : on that measure
-    pairs, ends : (p, 2) cannot-links, and the points in any
+    data : (n, 6) points (3), prices, weights, and limited amounts by weight
+    limits : on these amounts
+    pairs, ends : (p, 2) cannot-links, and the points in them
     left, place, half, ratios, amounts : scratch (n,), (3,), (3,), (n,), (n,)
     rounding : relative error of a sum of as many terms
     """
@@ -63,17 +62,16 @@ class BoxProblem(NamedTuple):
 
 
 class BoxStack(NamedTuple):
-    """Boxes that wait, and the sums that belong to them.
+    """Boxes that wait, and their sums.
 
     order : (DEPTH,) the row of the box at each position of the stack; the other arrays but `end`
         are by row
-    end : (DEPTH,) by position: where the room of the candidates of this box and all below it ends
+    end : (DEPTH,) by position: end of the candidates of this box and all boxes below it
     low, high : (DEPTH, 3)
-    bound : (DEPTH,) on the values in it
+    bound : (DEPTH,) on the values in the box
     first, n_open : (DEPTH,) its open points, in `candidates`
-    inside : (DEPTH, 7) of the points inside: weight, sum of a, sum of u (3), sum without signs,
-        amount of the limited measure
-    rate : (DEPTH, 3) t, and the numbers between which it is at all places of the box
+    inside : (DEPTH, 7) sums over the points inside: weight, a, u (3), absolute values, amount
+    rate : (DEPTH, 3) t, and its minimum and maximum over all places of the box
     major : (DEPTH, 2, 7) the two quadratics: constant with a margin for rounding, half the slopes
         (3), curvatures (3)
     """
@@ -104,7 +102,7 @@ def _greatest(half_slope: float, curvature: float, low: float, high: float) -> f
 
 @njit(cache=True, nogil=True)
 def _over(stack: BoxStack, at: int, low: Reals, high: Reals) -> float:
-    """Return the bound that the quadratics of a box give for a part of it."""
+    """Return the bound for a part of a box by the quadratics of the box."""
     least: float = stack.bound[at]
     for q in range(2):
         value = stack.major[at, q, 0]
@@ -124,9 +122,9 @@ def _over(stack: BoxStack, at: int, low: Reals, high: Reals) -> float:
 def _rate_of_gains(
     problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int, side: float
 ) -> float:
-    """Return the rate of the gains in box `at` of the points that are open in `parent`, around it.
+    """Return the rate for gains in box `at` of the points that are open in `parent`, which has it.
 
-    side : below 0 for the least gains in the box, 0 for those of its middle, above 0 for the most
+    side : below 0: the least gains in the box; 0: gains in its middle; above 0: the greatest gains
     """
     data, limits = problem.data, problem.limits
     first, n = stack.first[parent], stack.n_open[parent]
@@ -150,7 +148,7 @@ def _rate_of_gains(
         problem.ratios[c] = gain / data[i, 5]
         problem.amounts[c] = data[i, 4] * data[i, 5]
     held = stack.inside[parent, 6]
-    # What the points inside have beyond the most is held up by the numbers of the parent.
+    # If the points inside have more than the limit, the rates of the parent limit the result.
     left = AmountLimits(max(0.0, limits.least - held), max(0.0, limits.most - held))
     return rate_of(problem.ratios, problem.amounts, n, left)
 
@@ -159,7 +157,7 @@ def _rate_of_gains(
 def _fill_rates(
     problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int
 ) -> None:
-    """Fill in the rates of box `at`, which are among those of box `parent`."""
+    """Fill in the rates of box `at`, within the limits of box `parent`."""
     rates, low, high = stack.rate[at], stack.rate[parent, 1], stack.rate[parent, 2]
     rates[0] = min(max(_rate_of_gains(problem, candidates, stack, parent, at, 0.0), low), high)
     rates[1] = min(max(_rate_of_gains(problem, candidates, stack, parent, at, -1.0), low), rates[0])
@@ -170,9 +168,9 @@ def _fill_rates(
 def _fill(
     problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int
 ) -> float:
-    """Fill what belongs to box `at`, a part of box `parent`; return the value of its middle.
+    """Fill the rows of box `at`, a part of box `parent`; return the value of its middle.
 
-    The room for its candidates begins at stack.first[at]. `at` is not `parent`.
+    Its candidates start at stack.first[at]. `at` differs from `parent`.
     """
     data = problem.data
     m0 = 0.5 * (stack.low[at, 0] + stack.high[at, 0])
@@ -225,7 +223,7 @@ def _fill(
         opened_amount += w * q
         candidates[room + count] = i
         count += 1
-        if a + reach <= 0.0:  # at a lesser rate it may be worth something
+        if a + reach <= 0.0:  # it may have a gain at a lower rate
             continue
         if a > 0.0:
             opened += w * a
@@ -294,16 +292,16 @@ def search_boxes(
     share: float,
     work: int,
 ) -> int:
-    """Halve boxes until none may hold a value above the greatest one met by more than a tolerance.
+    """Halve boxes until no value in them exceeds the greatest one met by more than a tolerance.
 
     Parameters
     ----------
-    candidates : room for the numbers of points, grown by the caller
-    values : the greatest value met; what bounds the values of all boxes that were dropped
-    counts : boxes that wait, boxes looked at, places kept so far
-    met : (p, 4) places and their values, those of at least `share` times the greatest met before:
-        a ring
-    work : points to look at before a pause
+    candidates : numbers of points; the caller extends it
+    values : the greatest value met; upper bound on the values in all dropped boxes; six work
+    numbers
+    counts : boxes that wait, boxes examined, places stored so far
+    met : (p, 4) ring of places and their values of at least `share` times the greatest met before
+    work : number of points to examine before a pause
     """
     low, high, order, end = values[2:5], values[5:8], stack.order, stack.end
     done = 0
@@ -326,7 +324,7 @@ def search_boxes(
             if stack.high[at, j] - stack.low[at, j] > stack.high[at, axis] - stack.low[at, axis]:
                 axis = j
         middle = 0.5 * (stack.low[at, axis] + stack.high[at, axis])
-        # The halves are made above their parent, and moved down once it is no longer needed.
+        # The halves are made above their parent on the stack, and moved down when it is dropped.
         last = position
         for side in range(2):
             top = order[last + 1]
@@ -362,11 +360,11 @@ def search_boxes(
             room += stack.n_open[top]
             last += 1
             end[last] = room
-        for lower in range(position, last):  # the parent goes up, and is dropped
+        for lower in range(position, last):  # move the parent up, and drop it
             order[lower], order[lower + 1] = order[lower + 1], order[lower]
             end[lower] = end[lower + 1]
         counts[0] = last
-        # The better one is taken first.
+        # The half with the greater bound comes first.
         if last == position + 2 and stack.bound[order[position]] > stack.bound[order[position + 1]]:
             order[position], order[position + 1] = order[position + 1], order[position]
             end[position] = end[position + 1]

@@ -1,11 +1,10 @@
-"""Compiled loops over cannot-links: what they take from the value of a place.
+"""Compiled loops over cannot-links: how much they lower the value of a place.
 
-Of two blocks that are cannot-linked, a cluster takes one at most. With worths r_i >= 0 of the
-blocks at a place, a cluster loses the least weight of blocks that meet every pair (a vertex cover).
-Pairs are charged one after the other, each with t = min(r_i, r_j), which is taken off both: the sum
-of the charges is at most that weight (a packing of edges), and the weight itself where no two pairs
-share a block. Where clusters keep limits, worths are those above the rate of the place
-(`value_kernels.py`).
+A cluster has at most one of two cannot-linked blocks. With gains r_i >= 0 of the blocks at a place,
+a cluster loses the least weight of blocks that meet every pair (a vertex cover). Each pair in turn
+is charged t = min(r_i, r_j), which lowers both gains. The sum of the charges is at most that weight
+(a packing of edges), and equal to it if no two pairs share a block. With limits on clusters, gains
+are above the rate of the place (`value_kernels.py`).
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from sdpbb.runtime.jit import njit
 
 @njit(cache=True, nogil=True)
 def charge(value: float, pairs: Integers, left: Reals) -> float:
-    """Charge pairs (p, 2) to a value, one after the other; return what is left of it.
+    """Charge pairs (p, 2) to a value, one after the other; return the rest of the value.
 
-    left : (n,) worths >= 0; what is left of them afterwards
+    left : (n,) gains >= 0; each charge lowers two of them
     """
     for e in range(len(pairs)):
         i, j = pairs[e, 0], pairs[e, 1]
@@ -50,10 +49,10 @@ def lost_in_box(
     rate: float,
     left: Reals,
 ) -> tuple[float, float]:
-    """Return what pairs cost every cluster with its place in a box, at least; and in its middle.
+    """Return a lower bound on the charges at every place of a box, and the charges in its middle.
 
     data : (n, 6), as in `BoxProblem`; ends : the blocks of pairs; half : (3,) half-widths
-    rate : that all of the box is looked at with; left : (n,) scratch
+    rate : of the whole box; left : (n,) scratch
     """
     square = 0.0
     for j in range(3):
@@ -65,7 +64,7 @@ def lost_in_box(
             u = data[i, j] - middle[j]
             a -= u * u
             reach += 2.0 * abs(u) * half[j]
-        # Rounding takes less than 1e-14 of the price where anything is left of it.
+        # Rounding changes a positive gain by less than 1e-14 of the price.
         rounded = 1e-14 * (abs(data[i, 3]) + 2.0 * abs(own))
         left[i] = data[i, 4] * max(0.0, a - (reach + square) * (1.0 + 1e-12) - rounded)
     # Each charge is rounded, and each sum.
@@ -81,7 +80,7 @@ def lost_in_box(
 
 @njit(cache=True, nogil=True)
 def subtract_lost(of: Pieces, places: Reals, at: Rates, pairs: Integers, values: Reals) -> None:
-    """Subtract from the values (M,) of places what pairs cost there.
+    """Subtract the charges of pairs from the values (M,) of places.
 
     at : the rates of the places
     pairs : by the positions of points in the pieces
@@ -101,10 +100,10 @@ def subtract_unserved(
     pairs: Integers,
     served: Floats,
 ) -> None:
-    """Subtract from `served` (n,) what pairs take off the derivatives of the values by prices.
+    """Subtract from `served` (n,) the derivatives of the charges by prices.
 
-    Each charge follows its lesser worth; those before it are seen through what they left of that.
-    What blocks that leave have of the measure is missing then (`at`).
+    A pair charges the lesser gain of its blocks, which earlier charges have lowered. The amount of
+    a block that leaves is then missing at the place (`at`).
     """
     left, adjoint = np.zeros(len(of.heights)), np.zeros(len(of.heights))
     active, lesser = np.empty_like(pairs), np.zeros(len(pairs), np.int64)
@@ -136,7 +135,7 @@ def _fill_active(
     active: Integers,
     worths: Reals,
 ) -> int:
-    """Fill in the pairs (p, 2) both of whose blocks are worth something at a place, and the worths.
+    """Fill in the pairs (p, 2) of blocks with positive gains at a place, and the gains.
 
     Return the number of these pairs.
     """
@@ -167,11 +166,10 @@ def mark_members(
     is_member: NDArray[np.bool_],
     scratch: Reals,
 ) -> None:
-    """Mark the blocks (n,) of a cluster at a place: those worth their price, one of a pair at most.
+    """Mark the blocks (n,) of a cluster at a place: blocks with gains above the rate of the place.
 
-    Of two that are cannot-linked, the one that is worth less leaves. Where clusters keep limits,
-    blocks are those worth more than the rate of the place. worths : (n,), what they are worth;
-    scratch : (2, n)
+    The rate is 0 without limits. Of two cannot-linked blocks the one with less gain leaves. worths
+    : (n,) receives the gains; scratch : (2, n)
     """
     rate = rate_at(data, limits, place, scratch[0], scratch[1])
     for i in range(len(data)):
@@ -189,9 +187,9 @@ def mark_members(
 
 @njit(cache=True, nogil=True)
 def climb(data: Reals, pairs: Integers, limits: AmountLimits, place: Reals, most: int) -> float:
-    """Move a place to the mean of its cluster, again and again; return the value of that.
+    """Move a place to the mean of its cluster, repeatedly; return the last value.
 
-    data : (n, 6), as in `BoxProblem`; most : steps. Without pairs no step lowers the value.
+    data : (n, 6), as in `BoxProblem`; most : maximum steps. Without pairs no step lowers the value.
     """
     n = len(data)
     worths, is_member, scratch = np.zeros(n), np.zeros(n, np.bool_), np.zeros((2, n))

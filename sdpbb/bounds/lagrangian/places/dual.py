@@ -1,14 +1,14 @@
-"""Prices of points: ascent of a smoothed dual function, the values of places as its constraints.
+"""Prices of points, by the ascent of a smoothed dual function over known places.
 
 For prices y and clusters of any places, with V(c) = sum_i w_i max(0, y_i - ||x_i - c||^2),
 
     cost >= sum_i w_i y_i - k max_c max(0, V(c)).
 
-Where clusters keep limits, V(c) is what a cluster within them is worth there (`value_kernels.py`).
+With limits, V(c) is the greatest gain of a cluster within them (`value_kernels.py`).
 
-Over a finite set of places, max V(c) is replaced by log(sum exp(beta V(c))) / beta, and the whole,
-which is concave but for chains of cannot-links, raised by L-BFGS. Pairs that are cannot-linked are
-charged to the values (`conflict_kernels.py`).
+Over a finite set of places, log(sum exp(beta V(c))) / beta replaces max V(c), and L-BFGS raises the
+sum, which is concave without chains of cannot-links. Cannot-linked pairs are charged to the values
+(`conflict_kernels.py`).
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from sdpbb.bounds.lagrangian.places.value_kernels import (
 )
 from sdpbb.runtime.time_left import TimeLeft, check_time
 
-# Pairs of a point and a place between two looks at the time.
+# Maximum pairs of a point and a place between two checks of the time.
 _PAIRS = 100_000_000
-# Part of k below which the mass of a place is none.
+# Masses below this part of k count as 0.
 _NO_MASS = 1e-7
 _MEMORY = 10
 # First step of L-BFGS, of length 1 in its variables, as a part of the scale of the cost over the
 # root of all weights, so that the unit of the data does not matter; 1e-7 to 0.2 do as well.
 _FIRST_STEP = 1e-5
-# Points up to which sums are in double precision: twice the time.
+# Maximum points for sums in double precision, which take twice the time.
 _FEW = 20_000
 
 
@@ -56,14 +56,14 @@ class PlaceDual:
         """scale : of the cost"""
         self.places = places
         self._of, self._scale = of, scale
-        # A sharp maximum asks for more digits than single precision has, and so do rates.
+        # A sharp maximum, and rates, need more digits than single precision has.
         self._is_precise = len(of.points) <= _FEW or of.is_limited
-        # Neighbours one after the other; pairs by where their points are then.
+        # Neighbours are close in the new order, which pairs refer to.
         self._order = cKDTree(of.points, leafsize=PIECE).indices
         position = np.empty(len(self._order), np.int64)
         position[self._order] = np.arange(len(position))
         self._pairs = position[of.pairs]
-        # In single precision no more than squares of 1e19 are numbers; powers of two round nothing.
+        # In single precision squares overflow from 1e19 on. Powers of two are exact.
         self._unit = float(np.exp2(np.frexp(np.abs(of.points).max())[1]))
         sorted_points = of.points[self._order] / self._unit
         starts = np.arange(0, len(sorted_points), PIECE)
@@ -76,13 +76,13 @@ class PlaceDual:
             self._cast(np.zeros(len(position))),
             np.zeros(len(starts)),
         )
-        self._rates = _no_rates(0)  # of the places, at the prices that were last looked at
+        self._rates = _no_rates(0)  # of the places, at the last prices
 
     def _cast(self, values: NDArray[np.float64]) -> Floats:
         return values.astype(np.float64) if self._is_precise else values.astype(np.float32)
 
     def values(self, prices: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.float64]:
-        """Return the values (M,) of the places at prices (m,), about."""
+        """Return approximate values (M,) of the places at prices (m,)."""
         square, pieces, limits = self._unit**2, self._pieces, self._of.limits
         fill_prices(pieces, prices[self._order] / square)
         values, rates = np.zeros(len(self.places)), _no_rates(len(self.places))
@@ -100,7 +100,7 @@ class PlaceDual:
     def masses(
         self, prices: NDArray[np.float64], sharpness: float, time_left: TimeLeft
     ) -> NDArray[np.float64]:
-        """Return how much of the k clusters each place has (M,), where the maximum is smoothed."""
+        """Return the mass of each place (M,), which adds up to k, by the smoothed maximum."""
         return self._smoothed(self.values(prices, time_left), self._beta(sharpness))[1]
 
     def _beta(self, sharpness: float) -> float:
@@ -116,7 +116,7 @@ class PlaceDual:
         return top + float(np.log(total)) / beta, self._of.k / total * terms
 
     def _served(self, masses: NDArray[np.float64], time_left: TimeLeft) -> Floats:
-        """Return the mass (m,) that serves each point, at the prices that were last looked at."""
+        """Return the mass (m,) that serves each point, at the last prices."""
         sorted_served = self._cast(np.zeros(len(self._order)))
         on = np.flatnonzero(masses > _NO_MASS * self._of.k)
         for at in self._parts(len(on), time_left):
@@ -134,7 +134,7 @@ class PlaceDual:
         return served
 
     def _parts(self, n: int, time_left: TimeLeft) -> list[slice]:
-        """Return parts of n places that take little time each."""
+        """Return parts of n places, each of which takes little time."""
         check_time(time_left)
         length = max(1, _PAIRS // max(1, len(self._order) + len(self._pairs)))
         return [slice(first, min(n, first + length)) for first in range(0, n, length)]

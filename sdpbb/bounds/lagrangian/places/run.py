@@ -1,25 +1,24 @@
-"""Bounding of a node by prices of points and places of means, round by round (`PlaceRun`).
+"""Bounding of a node by prices of points and places of means, in rounds (`PlaceRun`).
 
-A cluster X with the mean c costs sum_X e_i ||c_i - c||^2, so that at any prices y_i of a point of
-block i every clustering costs at least
+A cluster X with mean c costs sum_X e_i ||c_i - c||^2. So at any prices y_i of a point of block i
+every clustering costs at least
 
     sum_i e_i y_i - k v + (scatter inside blocks),
-    v >= sum_X e_i (y_i - ||c_i - c||^2)  for all places c and all clusters X that may be.
+    v >= sum_X e_i (y_i - ||c_i - c||^2)  for all places c and all allowed clusters X.
 
-Each cluster is worth most if it takes the blocks that are worth their prices at some place, one of
-a cannot-linked pair at most: a maximum over places, in whatever number of blocks. This is
-the dual of the k-median problem with squared distances whose facilities may be anywhere. Of
-constraints on clusters, it knows limits on one quantity. Each round
+At a place, the best cluster has the blocks with positive gains y_i - ||c_i - c||^2, but at most one
+of a cannot-linked pair. So the search is over places, for any number of blocks. This is the dual of
+the k-median problem with squared distances whose facilities may be anywhere. It supports limits on
+one quantity, and no other constraints on clusters. Each round
 
 1. raises prices by a dual function over finitely many places (`dual.py`); a run from a known
-   clustering first proves its prices in closed form, and only then chooses places;
+   clustering first proves its prices in closed form, and then chooses places;
 2. proves v by a search over all places (`search.py`);
-3. leaves out places that no longer count, and adds places that the search has met.
+3. drops places of low value, and adds places that the search has met.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,43 +37,44 @@ from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.runtime.archive import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
-# Rounds end where the best that prices over the places looked at promise is no more than this part
-# of what is left; or so many rounds together have gained no more than this part of it.
+# Rounds end if the dual function over known places promises less than the part SETTLED of the gap
+# to the cutoff, or if the last LOOK_BACK rounds together have gained less than the part LITTLE of
+# it.
 SETTLED, LOOK_BACK, LITTLE = 0.12, 9, 0.1
-# How often prices are raised before.
+# Minimum number of ascents before.
 LEAST_RAISED = 4
-# Places of an affinity, those of the greatest masses.
+# Maximum places of an affinity, with the greatest masses.
 MOST_MASSES = 3000
 # Maximum rounds.
 MAX_ROUNDS = 100
-# Sharpness of the smoothed maximum, and steps: of the first round that raises prices, and of those
-# that follow by their last sharpness.
+# Sharpness of the smoothed maximum, and steps: in the first round that raises prices; and in later
+# rounds, as a part of their last sharpness.
 FIRST_ASCENTS = ((100.0, 60), (300.0, 80), (1000.0, 60))
 ASCENTS = ((0.3, 50), (1.0, 100))
-# What is sharp enough before.
+# Sharpness before any ascent.
 FIRST_SHARPNESS = FIRST_ASCENTS[-1][0]
-# The last sharpness is so many times the cost over what is left, within these limits: the smoothed
-# maximum lies above the maximum by the logarithm of the places that count, over the sharpness.
+# The last sharpness is SHARP times the cost over the gap to the cutoff, within these limits: the
+# smoothed maximum is above the maximum by the logarithm of the number of places over the sharpness.
 SHARP, SHARPNESS = 100.0, (3000.0, 100_000.0)
-# Part of the cost that searches may lose by their tolerance before prices are raised.
+# Tolerance of searches before prices are raised, as a part of the cost.
 EARLY = 1e-2
-# Places are dropped whose values are below the greatest by so many times the cost of a cluster, and
-# what is left for it.
+# Places are dropped if their values are below the greatest by more than NEAR times the cost of a
+# cluster and FAR times the gap of a cluster.
 NEAR, FAR = 3e-3, 10.0
-# Distances are in radii of the smallest cluster. Places that are added are so far from each other,
-# from round to round, and a part of it from those that are kept.
+# Distances are in radii of the smallest cluster. Added places are at least APART from each other,
+# by round, and at least a part of that from other places.
 APART, APART_FROM_KEPT = (0.05, 0.03, 0.02, 0.01), 0.3
-# So many places for each cluster climb, so many steps at most. They are at least so far from each
-# other where that leaves as many, so that there are some of each cluster: where only the best are
-# taken, which are near each other, prices rise here and fall there.
+# CLIMBERS places for each cluster climb for at most CLIMBS steps. They are at least SEPARATE from
+# each other if there are enough, so that each cluster has some. The best places alone are near each
+# other, and prices would rise in one part and fall in another.
 CLIMBERS, CLIMBS, SEPARATE = 3, 30, 0.3
-# Share of the greatest value from which on a search keeps places, within these limits.
+# Limits on the share of the greatest value from which on a search stores places.
 SHARES = (0.5, 0.99999)
-# Places of the first ascent besides the clusters' means, and places that a search adds; for each
-# cluster, where these are more.
+# Places of the first ascent in addition to the clusters' means, and maximum places that a search
+# adds; the same for each cluster, if these are more.
 PLACES, NEW_PLACES = 2000, 300
 PLACES_EACH, NEW_EACH = 20, 2
-# Tolerance of the search over all places, as a share of the gap.
+# Tolerance of the search over all places, as a part of the gap.
 ACCURACY = 0.05
 
 
@@ -84,10 +84,10 @@ class PlaceWarmStart:
     """Warm start of a child: prices and places of its parent.
 
     block_of : (n,) the parent's blocks
-    prices : (m,) of each
+    prices : (m,) of these
     places : (M, r) in the coordinates of the contraction
     scale, radius : as in `PlaceRun`
-    expected : the bound that the parent has
+    expected : the bound of the parent
     """
 
     block_of: NDArray[np.intp]
@@ -98,10 +98,10 @@ class PlaceWarmStart:
     expected: float
 
     def prices_for(self, child: Contraction) -> NDArray[np.float64]:
-        """Return prices (m,) of a point of each block of the child, a union of the parent's.
+        """Return the child's prices (m,) of a point of each block.
 
-        A cluster that takes a union loses the scatter of its means, which the child counts inside
-        its block.
+        A block of the child is a union of the parent's. The scatter of their means, which the child
+        counts inside the block, is subtracted.
         """
         of_blocks = inherited_prices(self.prices, self.block_of, child)
         return (of_blocks - child.scatter) / child.weights
@@ -114,16 +114,16 @@ class PlaceRun(Attached):
 
     prices : (m,) of a point of each block
     places : (M, 3) along the principal axes of the blocks (`PlaceProblem`)
-    scale : cost of the clustering that was known first, without the scatter inside blocks
+    scale : cost of the first known clustering, without the scatter inside blocks
     radius : of its smallest cluster
     bound : the best so far, without evidence
-    sharpness : of the last ascent, or of the first ones before any
-    labels : (m,) of the known clustering, until the first places are made of it
-    expected : the bound that the parent has, 0 for none: a child's is near
-    promise : what the last prices would prove if no place were worth more than those looked at
+    sharpness : of the last ascent
+    labels : (m,) of the known clustering, until it has given the first places
+    expected : the bound of the parent, 0: none. The bound of a child is near
+    promise : bound by the last prices if no other place had a greater value than the known places
     proof : the prices of blocks and of a cluster that prove the bound
     values : the bound after each round
-    n_raised : how often prices were raised, by this run and those of its ancestors
+    n_raised : number of ascents, by this run and its ancestors
     """
 
     prices: NDArray[np.float64]
@@ -141,7 +141,7 @@ class PlaceRun(Attached):
 
     @classmethod
     def begin(cls, contraction: Contraction, labels: NDArray[np.intp]) -> PlaceRun | None:
-        """Return a new run; None where the clustering known costs nothing.
+        """Return a new run; None if the known clustering costs nothing.
 
         labels : (m,) of a clustering of the blocks, without empty clusters
         """
@@ -175,7 +175,7 @@ class PlaceRun(Attached):
         return run.attach(contraction)
 
     def attach(self, contraction: Contraction) -> PlaceRun:
-        """Resume on the contraction that the run has started with."""
+        """Resume on the contraction that the run started with."""
         self._contraction = contraction
         self._problem = PlaceProblem.of(contraction)
         self._dual = PlaceDual(self._problem, self.places, self.scale)
@@ -187,10 +187,7 @@ class PlaceRun(Attached):
         return len(self.values)
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Raise prices, and prove a bound of them.
-
-        In the first round, and that of a child, nothing is raised.
-        """
+        """Raise prices, and prove their bound. The first round proves the first prices."""
         try:
             self._round(self._left(cutoff), time_left)
         except OutOfTime:
@@ -199,12 +196,12 @@ class PlaceRun(Attached):
 
     def _progress(self, stalled: bool = False, is_cut: bool = False) -> BoundProgress:
         bound = ProvenBound(self.bound.value, self.proof)
-        return BoundProgress(bound, stalled, len(self.places), self.n_iterations, is_cut)
+        return BoundProgress(bound, stalled, len(self.places), is_cut)
 
     def _round(self, left: float, time_left: TimeLeft) -> None:
-        """Take a round. The state changes at its end: without time, nothing changes.
+        """Take a round. The state changes only at its end.
 
-        left : what the bound lacks to the cutoff
+        left : cutoff minus bound
 
         Raises
         ------
@@ -214,9 +211,9 @@ class PlaceRun(Attached):
         best = last = self.prices
         promise, sharpness, ascents = math.inf, self.sharpness, _ascents(self, left)
         if self.values and self.labels is not None:
-            places = self._first_places(self.labels, time_left)
+            places = self._first_places(self.labels)
         self._dual.places = places
-        if self.values:  # Prices in closed form, or of the parent, are proven as they are.
+        if self.values:  # The first round proves prices in closed form, or of the parent.
             n_raised += 1
             for sharpness, steps in ascents:
                 best, last, promise = self._dual.ascend(last, sharpness, steps, time_left)
@@ -238,11 +235,10 @@ class PlaceRun(Attached):
         self.promise = promise + float(self._contraction.scatter.sum())
         self.values += (self.bound.value,)
 
-    def _first_places(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.float64]:
+    def _first_places(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the centres of a clustering, and the means of cells of it."""
         points, weights = self._problem.points, self._problem.weights
-        n_cells = max(PLACES, PLACES_EACH * self._problem.k)
-        cell = cells_of(points, weights, labels, n_cells, time_left)
+        cell = cells_of(points, labels, max(PLACES, PLACES_EACH * self._problem.k))
         return np.vstack([Partition(of).means(points, weights) for of in (labels, cell)])
 
     def _prove(
@@ -253,20 +249,20 @@ class PlaceRun(Attached):
         tolerance: float,
         time_left: TimeLeft,
     ) -> tuple[ProvenBound, NDArray[np.float64]]:
-        """Prove a bound of prices (m,) by a search for the greatest value over all places.
+        """Prove a bound by prices (m,), by a search for the greatest value over all places.
 
         Return it, and the places (p, 3) of great values that were met, the greatest first.
 
         values : (M,) of the places of the dual function at these prices
-        left : what the bound lacks to the cutoff
-        tolerance : what the bound may lose by the search's
+        left : cutoff minus bound
+        tolerance : how much the bound may lose to the search's tolerance
         """
         of, radius = self._problem, self.radius
         places = self._dual.places[np.argsort(-values, kind="stable")]
         places = _thinned(places, SEPARATE * radius, CLIMBERS * of.k)
         tops = self._climbed(prices, places, time_left)
         known = max(0.0, float(tops[:, 3].max()))
-        # The dual function does not know of a place that is worth more than all of its own.
+        # A place that is not in the dual function may have a greater value than all its places.
         share = (float(values.max()) - left / of.k) / known if known > 0.0 else 0.0
         search = PlaceSearch(of, prices, known, tolerance / of.k, float(np.clip(share, *SHARES)))
         bound = price_bound(self._contraction, prices, search.run(time_left))
@@ -277,7 +273,7 @@ class PlaceRun(Attached):
     def _climbed(
         self, prices: NDArray[np.float64], places: NDArray[np.float64], time_left: TimeLeft
     ) -> NDArray[np.float64]:
-        """Return the places to which places (p, 3) climb, and their values at prices, (p, 4)."""
+        """Return the ends of the climbs from places (p, 3), and their values at prices, (p, 4)."""
         of = self._problem
         data, climbed = of.data(prices), np.column_stack([places, np.zeros(len(places))])
         for row in climbed:
@@ -292,19 +288,19 @@ class PlaceRun(Attached):
         apart: float,
         radius: float,
     ) -> NDArray[np.float64]:
-        """Return the places kept, and those met (p, 3) that are not near one of them."""
+        """Return the places kept, and places met (p, 3) that are not near any of them."""
         if len(met):
             met = met[cKDTree(kept).query(met)[0] > APART_FROM_KEPT * apart]
         most = max(NEW_PLACES, NEW_EACH * self._problem.k)
         return np.vstack([kept, _spread(met, apart, radius, most)])
 
     def _left(self, cutoff: float) -> float:
-        """Return what the bound lacks to the cutoff; without a finite one, the scale."""
+        """Return cutoff minus bound, at most the scale."""
         left = cutoff - max(self.bound.value, self.expected)
         return max(1e-9 * self.scale, min(left, self.scale))
 
     def _is_idle(self, cutoff: float) -> bool:
-        """Return whether rounds gain too little of what is left to go on."""
+        """Return whether rounds gain too little of the gap to the cutoff."""
         n_rounds = len(self.values)
         if n_rounds >= MAX_ROUNDS:
             return True
@@ -353,9 +349,9 @@ def _ascents(run: PlaceRun, left: float) -> Iterable[tuple[float, int]]:
 def _spread(
     places: NDArray[np.float64], apart: float, radius: float, most: int
 ) -> NDArray[np.float64]:
-    """Return up to `most` places, as far from each other as leaves so many, `apart` at least.
+    """Return at most `most` places, at least `apart` from each other, and farther if enough remain.
 
-    The earlier ones are preferred.
+    Earlier places are preferred.
     """
     distance = max(apart, SEPARATE * radius)
     while True:
@@ -366,7 +362,7 @@ def _spread(
 
 
 def _thinned(places: NDArray[np.float64], apart: float, most: int) -> NDArray[np.float64]:
-    """Return places none of which is near an earlier one, `most` at most."""
+    """Return at most `most` places, none of which is near an earlier one."""
     if not len(places):
         return places
     tree, is_taken, chosen = cKDTree(places), np.zeros(len(places), bool), []
@@ -394,45 +390,17 @@ def exercise() -> None:
         run.affinity()
 
 
-def cells_of(
-    points: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    labels: NDArray[np.intp],
-    most: int,
-    time_left: TimeLeft = no_limit,
-) -> NDArray[np.intp]:
-    """Return the cell (n,) of each point: clusters, cut across where they scatter most.
+def cells_of(points: NDArray[np.float64], labels: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return the cell (n,) of each point: neighbours in one cluster, as many points in each cell.
 
-    The cell with the greatest scatter is cut at its mean, until there are `most`. With boxes of the
-    space instead, 666 and 1,000 constrained points in 100 clusters take 1.6 to 3.6 times as long.
+    There are about `most` cells, and at most one for each point. With boxes of the space instead,
+    666 and 1,000 constrained points in 100 clusters take 1.6 to 3.6 times as long.
     """
-    heap: list[tuple[float, int, NDArray[np.intp], NDArray[np.bool_]]] = []
-    for label in np.unique(labels):
-        heap.append(_cut(points, weights, np.flatnonzero(labels == label), len(heap)))
-    heapq.heapify(heap)
-    n_made = len(heap)
-    while len(heap) < most and heap[0][0] < 0.0:
-        check_time(time_left)
-        _, _, rows, side = heapq.heappop(heap)
-        for part in (rows[side], rows[~side]):
-            heapq.heappush(heap, _cut(points, weights, part, n_made))
-            n_made += 1
+    size, n_cells = max(1, len(points) // most), 0
     cell = np.empty(len(points), np.intp)
-    for number, (_, _, rows, _) in enumerate(heap):
-        cell[rows] = number
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        order = cKDTree(points[rows], leafsize=size).indices
+        cell[rows[order]] = n_cells + np.arange(len(rows)) // size
+        n_cells += -(-len(rows) // size)
     return cell
-
-
-def _cut(
-    points: NDArray[np.float64], weights: NDArray[np.float64], rows: NDArray[np.intp], number: int
-) -> tuple[float, int, NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the scatter of points, negative, with their rows and the side that each would be on.
-
-    It is 0 where they cannot be cut.
-    """
-    w = weights[rows]
-    centred = points[rows] - w @ points[rows] / w.sum()
-    scatter = (centred * w[:, None]).T @ centred
-    side = centred @ np.linalg.eigh(scatter)[1][:, -1] > 0.0
-    is_cut = side.any() and not side.all()
-    return -float(np.trace(scatter)) if is_cut else 0.0, number, rows, side

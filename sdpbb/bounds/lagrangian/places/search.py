@@ -1,4 +1,4 @@
-"""Clustering problem in three dimensions or fewer, its bound, and the search over places for it."""
+"""Clustering problem in at most three dimensions, its bound, and the search over places for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import ProvenBound, rounding_of
+from sdpbb.bounds.bound import EPS, ProvenBound, rounding_of
 from sdpbb.bounds.lagrangian.duals import lagrangian_bound
 from sdpbb.bounds.lagrangian.places.box_kernels import (
     DEPTH,
@@ -23,21 +23,19 @@ from sdpbb.bounds.lagrangian.reach import PLACE_DIMENSIONS
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import WORK, TimeLeft, check_time
 
-_EPS = float(np.finfo(np.float64).eps)
-
 
 @dataclass(frozen=True, eq=False)
 class PlaceProblem:
-    """Weighted points in three dimensions, for k clusters that take one of a pair at most.
+    """Weighted points in three dimensions, for k clusters under cannot-links.
 
-    Clusters may have to keep limits on a measure of the points: sizes, or units of weight.
+    There may be limits on an amount of the points in each cluster: sizes, or units of weight.
 
-    points : (m, 3), with zeros for what is missing
+    points : (m, 3) means of blocks, padded with zeros
     weights : (m,) > 0
-    pairs, ends : (p, 2) cannot-links, and the (q,) points in any of them
-    axes : (r, r) principal axes of the blocks whose means the points are, as columns
-    limits : on the measure
-    amounts : (m,) of it; zeros without limits
+    pairs, ends : (p, 2) cannot-links, and the (q,) points in them
+    axes : (r, r) principal axes of the blocks, as columns
+    limits : on the amount
+    amounts : (m,); zeros without limits
     """
 
     k: int
@@ -53,9 +51,8 @@ class PlaceProblem:
     def of(cls, contraction: Contraction) -> PlaceProblem:
         """Return the problem of the blocks of a contraction, turned along their principal axes.
 
-        Of constraints on clusters that are more than cannot-links, the limits on one measure are
-        kept. Others are left out, which only lowers a bound. What turning rounds is in the margin
-        of `PlaceSearch`.
+        It includes cannot-links, and limits on one quantity. Other constraints are left out, which
+        only lowers a bound. The margin of `PlaceSearch` covers the rounding of the turn.
         """
         means, weights = contraction.means, contraction.weights
         axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
@@ -69,7 +66,7 @@ class PlaceProblem:
 
     @property
     def is_limited(self) -> bool:
-        """True if clusters have to keep limits."""
+        """True if clusters have limits."""
         return self.limits.most >= 0.0
 
     @property
@@ -98,12 +95,12 @@ def price_bound(
     Parameters
     ----------
     prices : (m,) of a point of each block
-    greatest : proven to be no less than the value of any cluster at the prices, in exact arithmetic
-        but for the rounding of the means
+    greatest : proven to be at least the value of every cluster at the prices, in exact arithmetic
+        except for the rounding of the means
     """
     of_blocks = contraction.weights * prices + contraction.scatter
     magnitude = math.fsum(np.abs(of_blocks)) + 2.0 * math.fsum(contraction.scatter)
-    margin = 8.0 * _EPS * magnitude + rounding_of(contraction)
+    margin = 8.0 * EPS * magnitude + rounding_of(contraction)
     return lagrangian_bound(contraction, of_blocks, -greatest - margin)
 
 
@@ -113,19 +110,19 @@ def _padded(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return padded
 
 
-# After so many boxes for each point the tolerance is four times as large, and again after as many
-# more: ties between points that are cannot-linked take as many boxes as there are places with ties.
+# The tolerance becomes four times as large each time after this many boxes per point. Ties between
+# cannot-linked points take as many boxes as there are places with ties.
 PATIENCE = 40
-# Places that are kept, the last ones met.
+# Maximum places that are stored, the last ones met.
 _KEPT = 60_000
 
 
 class PlaceSearch:
-    """Search for the greatest value that a cluster has at given prices, over its places.
+    """Search over places for the greatest value of a cluster at given prices.
 
-    Without pairs that is sum_i w_i max(0, y_i - ||x_i - c||^2), at most, for a place c; of pairs
-    that are cannot-linked, one counts (`conflict_kernels.py`). Where clusters keep limits, it is
-    that of clusters within them, one block of which may be shared out (`value_kernels.py`).
+    At a place c the value is at most sum_i w_i max(0, y_i - ||x_i - c||^2), less charges of
+    cannot-linked pairs (`conflict_kernels.py`). With limits, one block of the cluster may be
+    fractional (`value_kernels.py`).
     """
 
     def __init__(
@@ -140,9 +137,9 @@ class PlaceSearch:
         Parameters
         ----------
         prices : (m,)
-        known : a value that some place has, about
-        tolerance : the result is at most so much above the greatest value
-        share : in (0, 1): places are kept whose values are at least this part of the greatest met
+        known : approximate value of some place
+        tolerance : maximum difference of the result and the greatest value
+        share : in (0, 1): places are stored with values of at least this part of the greatest met
         """
         points, weights = of.points, of.weights
         n = len(points)
@@ -156,16 +153,16 @@ class PlaceSearch:
             half=np.zeros(3),
             ratios=np.zeros(n),
             amounts=np.zeros(n),
-            # Sums of n terms; and the middles of boxes, from which points are looked at.
-            rounding=_EPS * (4.0 * n + 256.0),
+            # Sums of n terms, and coordinates relative to the middles of boxes.
+            rounding=EPS * (4.0 * n + 256.0),
         )
         self._tolerance, self._share = tolerance, share
         low, high = points.min(axis=0), points.max(axis=0)
         square = float(((high - low) ** 2).sum())
-        self._margin = 256.0 * _EPS * float(weights.sum()) * square
-        if of.is_limited:  # rates are ratios of gains, which are rounded
+        self._margin = 256.0 * EPS * float(weights.sum()) * square
+        if of.is_limited:  # for the rounding of rates
             largest = float(((np.abs(prices) + square) / of.rates).max())
-            self._margin += 256.0 * _EPS * float(of.amounts.sum()) * largest
+            self._margin += 256.0 * EPS * float(of.amounts.sum()) * largest
         self._candidates = np.arange(4 * n + 64)
         self._stack = BoxStack(
             order=np.arange(DEPTH),
@@ -190,7 +187,7 @@ class PlaceSearch:
         self._met = np.zeros((_KEPT, 4))
 
     def run(self, time_left: TimeLeft) -> float:
-        """Return a number that no value exceeds, in exact arithmetic.
+        """Return an upper bound on all values, in exact arithmetic.
 
         Raises
         ------
@@ -220,7 +217,7 @@ class PlaceSearch:
 
     @property
     def met(self) -> NDArray[np.float64]:
-        """Places met of nearly the greatest value, and their values, (p, 4), the best first."""
+        """Places met with nearly the greatest value, and their values, (p, 4), the best first."""
         met = self._met[: min(int(self._counts[2]), _KEPT)]
         met = met[met[:, 3] >= self._share * self._values[0]]
         return np.asarray(met[np.argsort(-met[:, 3], kind="stable")])

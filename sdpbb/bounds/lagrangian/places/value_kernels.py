@@ -1,18 +1,17 @@
 """Compiled loops over points and places: values of places, and how often points are served.
 
-The value of a place c is V(c) = sum_i w_i max(0, y_i - ||x_i - c||^2): what the points are worth
-at their prices y to a cluster whose mean is c. These loops steer, so that single precision does
-where points are many. Points are in pieces of near ones: a piece is skipped for places at which
-none of its points can be worth anything.
+The value of a place c is V(c) = sum_i w_i max(0, y_i - ||x_i - c||^2): the gain of a cluster with
+mean c at prices y. These loops prove nothing, so many points are in single precision. Points are in
+pieces of near ones. A piece is skipped for places at which no point of it has a positive gain.
 
-Of a measure q of blocks (points, or units of weight) a cluster may have limits, `least` to `most`.
-A place is then filled at some rate t. At any rate, what blocks are worth together is
+Clusters may have limits, `least` to `most`, on an amount q of the blocks (points, or units of
+weight). A place is then filled at some rate t. At any rate, the sum of the gains g is
 
     sum_X g_i = sum_X (g_i - q_i t) + q(X) t <= sum_i max(0, g_i - q_i t) + U t,
 
-U = most for t > 0 and least for t < 0. The least of this over t is the greatest worth of a cluster
-within the limits if one block may be shared out: the best blocks by g_i / q_i, filled up to what
-limits say (the knapsack with its integrality dropped).
+U = most for t > 0 and least for t < 0. The minimum over t is the greatest gain of a cluster within
+the limits, of which one block may be fractional: the best blocks by g_i / q_i up to the limit (the
+linear relaxation of the knapsack problem).
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from sdpbb.runtime.jit import njit
 Floats = NDArray[np.float32] | NDArray[np.float64]
 
 PIECE = 128
-"""Points of a piece."""
+"""Number of points of a piece."""
 
 
 class Pieces(NamedTuple):
     """Points in pieces of near ones.
 
     points, weights : (3, n), (n,)
-    rates : (n,) of the measure whose limits clusters keep, by weight; 0 without limits
+    rates : (n,) limited amounts by weight; 0 without limits
     low, high : (p, 3) corners of the box around each piece
     heights : (n,) y_i - ||x_i||^2 at the present prices y
     highest : (p,) the highest price of each piece
@@ -65,7 +64,7 @@ def fill_prices(of: Pieces, prices: Reals) -> None:
 
 @njit(cache=True, nogil=True)
 def is_near(of: Pieces, piece: int, a: float, b: float, c: float, above: float) -> bool:
-    """Return whether a point of a piece may be worth its price at a place, and so much more."""
+    """Return whether a point of a piece may have a gain at a place above a number."""
     p = max(0.0, of.low[piece, 0] - a, a - of.high[piece, 0])
     q = max(0.0, of.low[piece, 1] - b, b - of.high[piece, 1])
     r = max(0.0, of.low[piece, 2] - c, c - of.high[piece, 2])
@@ -94,7 +93,7 @@ def add_values(of: Pieces, places: Reals, to: Reals) -> None:
 
 @njit(cache=True, fastmath=True, nogil=True)
 def add_served(of: Pieces, places: Reals, masses: Reals, to: Floats) -> None:
-    """Add to `to` (n,) the mass (M,) of all places where a point is worth its price."""
+    """Add to `to` (n,) the mass (M,) of all places where a point has a positive gain."""
     n, real = len(of.heights), of.points.dtype.type
     for piece in range(len(of.highest)):
         first, last = piece * PIECE, min(n, (piece + 1) * PIECE)
@@ -112,10 +111,10 @@ def add_served(of: Pieces, places: Reals, masses: Reals, to: Floats) -> None:
 
 
 class AmountLimits(NamedTuple):
-    """Limits on what a cluster has of a measure.
+    """Limits on the amount in a cluster.
 
     least : >= 0
-    most : below 0 for none at all
+    most : below 0: no limits
     """
 
     least: float
@@ -126,10 +125,10 @@ NO_LIMITS = AmountLimits(0.0, -1.0)
 
 
 class Rates(NamedTuple):
-    """Rates t of places (M,), at which they are filled, and the blocks that are shared out there.
+    """Rates t of places (M,), at which they are filled, and the fractional block of each.
 
-    shared : (M,) by their position in the pieces, -1 for none
-    missing : (M,) what that block has of the measure, in the sum that the limits ask for
+    shared : (M,) position of the fractional block in the pieces, -1: none
+    missing : (M,) amount of the fractional block that counts
     """
 
     rates: Reals
@@ -139,7 +138,7 @@ class Rates(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def limit_at(limits: AmountLimits, rate: float) -> float:
-    """Return U: the limit that a rate is for."""
+    """Return U, the limit that holds at a rate."""
     if rate > 0.0:
         return limits.most
     return limits.least if rate < 0.0 else 0.0
@@ -149,10 +148,10 @@ def limit_at(limits: AmountLimits, rate: float) -> float:
 def rate_of(ratios: Reals, amounts: Reals, n: int, limits: AmountLimits) -> float:
     """Return the rate t at which blocks of ratios g / q fill a cluster.
 
-    It is 0 where those above it are within the limits, and below all ratios where even all blocks
+    It is 0 if blocks of positive ratios are within the limits, and -inf if all blocks together
     have too little.
 
-    ratios, amounts : (n,) or longer; their first n entries are put in another order
+    ratios, amounts : (n,) or longer; the first n entries are reordered
     """
     above = 0.0
     for i in range(n):
@@ -241,7 +240,7 @@ def fill_values(
                 mixed[a] = ratios[a]
                 amounts[a] = of.weights[blocks[a]] * of.rates[blocks[a]]
             rate = rate_of(mixed, amounts, count, limits)
-            # Blocks that are left out are worth no more than `above`.
+            # Other blocks have gains of at most `above`.
             if above == 0.0 or count == n or rate * steepest >= above:
                 break
             above *= 4.0
@@ -270,7 +269,7 @@ def _fill_ratios(
     ratios: Reals,
     blocks: Integers,
 ) -> int:
-    """Fill in the ratios g / q of blocks worth more than a number, and the blocks; return how many.
+    """Fill in the ratios g / q of the blocks with gains above a number; return their number.
 
     above : at most 0
     """
@@ -298,15 +297,15 @@ def add_served_within(
     at: Rates,
     to: Floats,
 ) -> None:
-    """Add to `to` (n,) the mass (M,) of all places where a point is worth more than its rate.
+    """Add to `to` (n,) the mass (M,) of all places where the gain of a point is above its rate.
 
-    Blocks that are shared out are left to `add_shared`.
+    `add_shared` adds fractional blocks.
     """
     n, steepest = len(of.heights), np.float64(of.rates.max())
     ratios, blocks = np.zeros(n), np.zeros(n, np.int64)
     for c in range(len(places)):
         rate = at.rates[c]
-        # Somewhat less, as it is rounded.
+        # A little less, for rounding.
         above = min(0.0, rate * steepest * (1.0 + 1e-9))
         count = _fill_ratios(of, places[c], above, ratios, blocks)
         for b in range(count):
@@ -316,7 +315,7 @@ def add_served_within(
 
 @njit(cache=True, nogil=True)
 def add_shared(of: Pieces, masses: Reals, at: Rates, to: Floats) -> None:
-    """Add to `to` (n,) how far blocks that are shared out serve the places of masses (M,)."""
+    """Add to `to` (n,) the shares of fractional blocks at the places of masses (M,)."""
     for c in range(len(masses)):
         i = at.shared[c]
         if i >= 0:

@@ -1,76 +1,58 @@
-"""Bounds by amounts: worths of blocks where sets are judged as a whole, and numbers of points.
+"""Bounds by amounts: profits of blocks with soft pairs and least amounts, and numbers of points.
 
-Sets are judged as a whole where there are soft pairs, least sizes and weights, or lists of them.
-With W the soft pairs (`search_values`), a set X between the chosen blocks S and these with all
-candidates C is worth
+Parts of an allowed set may be forbidden or cost more if there are soft pairs, least sizes and
+weights, or lists of them. With W the soft pairs (`nodes`), a set X between the chosen blocks S and
+these with all candidates C has the value
 
     f(X) >= ... - sum_{j in X - S} worth_j,
     worth_j = a_j - sum_{i in S} W_ij + half the sum of |W_ij| over i in C with W_ij < 0,
 
-as the pairs of blocks that are both new add at least that. Where X has p to q points, or units of
-weight, for any mu
+as the pairs of two new blocks add at least that. If X has p to q points, or units of weight, for
+any mu
 
     f(X) >= f(X) - mu (points of X - t),    t = p if mu > 0, and q if mu < 0,
 
-so that blocks are worth mu n_j more, and bounds rise by mu (t - points of S). The multiplier is the
-best met for the bound of the node. In many dimensions sets are bounded by their numbers of points,
-too (`empty_by_size`).
+so that the profit of a block rises by mu n_j, and the bound by mu (t - points of S). The multiplier
+is the best one tried for the bound of the node. In many dimensions there is also a bound for each
+number of points (`empty_by_size`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from sdpbb.bounds.lagrangian.sets.nodes import PricingArrays, Scratch, Stack, inner, tied
 from sdpbb.bounds.lagrangian.sets.place_kernels import fill_gains
-from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays, Scratch, Stack, inner, tied
 from sdpbb.runtime.arrays import Reals
 
-# Multipliers tried for a measure.
+# Multipliers tried for a quantity.
 MULTIPLIERS = 10
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 @inner
-def fill_held(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> None:
-    """Fill held."""
-    for g in range(len(data.measures)):
-        scratch.held[g] = 0.0
-        for j in range(len(data.weights)):
-            if stack.chosen[d, j]:
-                scratch.held[g] += data.measures[g, j]
-
-
-@inner
-def is_allowed(data: PricingArrays, held: Reals) -> bool:
-    """Return whether a set may be all of a cluster that has so much, (g,), by the measures."""
+def is_allowed(data: PricingArrays, used: Reals) -> bool:
+    """Return whether a set that uses budgets (b,) may be a whole cluster, by the ranges."""
     for g in range(len(data.ranges)):
         fits = False
         for q in range(data.ranges.shape[1]):
-            fits = fits or data.ranges[g, q, 0] <= held[g] <= data.ranges[g, q, 1]
+            fits = fits or data.ranges[g, q, 0] <= used[g] <= data.ranges[g, q, 1]
         if not fits:
             return False
     return True
 
 
 @inner
-def may_be_all(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> bool:
-    """Return whether the chosen blocks may be all of a cluster."""
-    fill_held(data, stack, d, scratch)
-    return is_allowed(data, scratch.held)
-
-
-@inner
 def has_range_of_sizes(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> bool:
-    """Fill held, fewest and most; return whether each measure alone leaves allowed sets."""
-    fill_held(data, stack, d, scratch)
+    """Fill fewest and most; return whether each quantity alone leaves allowed sets."""
     n = stack.n_candidates[d]
-    for g in range(len(data.measures)):
-        held, x = scratch.held[g], 0
+    for g in range(len(data.ranges)):
+        held, x = stack.used[d, g], 0
         room = held
         while x < n:  # of each clique one block
             clique, largest = data.clique[stack.candidates[d, x]], 0.0
             while x < n and data.clique[stack.candidates[d, x]] == clique:
-                largest = max(largest, data.measures[g, stack.candidates[d, x]])
+                largest = max(largest, data.linear[g, stack.candidates[d, x]])
                 x += 1
             room += largest
         fewest, most = np.inf, -np.inf
@@ -88,7 +70,7 @@ def has_range_of_sizes(data: PricingArrays, stack: Stack, d: int, scratch: Scrat
 def fill_worths(
     data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch
 ) -> None:
-    """Fill worth, keen and dull of the candidates, and lifted as for no limits on sizes."""
+    """Fill the profits of the candidates with soft pairs; `lifted` as without limits."""
     n = stack.n_candidates[d]
     scratch.shift[0] = 0.0
     for x in range(n):
@@ -103,8 +85,8 @@ def fill_worths(
                     linked += max(0.0, -data.soft_weight[at])
                     parted += max(0.0, data.soft_weight[at])
         scratch.worth[j] = scratch.lifted[j] = worth + 0.5 * linked
-        scratch.keen[j] = worth + linked
-        scratch.dull[j] = worth - parted
+        scratch.max_gain_inside[j] = worth + linked
+        scratch.min_gain_outside[j] = worth - parted
     for x in range(n):
         scratch.place[stack.candidates[d, x]] = -1
 
@@ -115,12 +97,12 @@ def lift(
 ) -> None:
     """Fill lifted and shift for allowed sets whose means are within a radius.
 
-    By one measure after the other, each beside the multipliers of those before.
+    The multiplier of each quantity is chosen after the multipliers of the quantities before.
     """
     fill_gains(data, stack, d, scratch.worth, scratch, radius)
     value = stack.scatter[d] - stack.profit[d]
-    for g in range(len(data.measures)):
-        of, held = data.measures[g], scratch.held[g]
+    for g in range(len(data.ranges)):
+        of, held = data.linear[g], stack.used[d, g]
         fewest, most = scratch.fewest[g] - held, scratch.most[g] - held
         _, multiplier, raised = _best_multiplier(
             data, stack, d, scratch.gain, of, value + scratch.shift[0], fewest, most, upper, 0.0
@@ -145,15 +127,15 @@ def _best_multiplier(
     upper: float,
     multiplier: float,
 ) -> tuple[float, float, float]:
-    """Return the best bound met by a multiplier of a measure, that, and what it raises bounds by.
+    """Return the best bound of the multipliers tried, the multiplier, and the rise of bounds by it.
 
-    The bound is on sets of fewest to most units more than chosen, one block of a clique at most.
-    Multipliers are tried until it is at upper.
+    The bound is on sets that hold `fewest` to `most` units more than chosen, and at most one block
+    of a clique. Multipliers are tried until the bound reaches upper.
 
-    gains : what each candidate adds at least
-    of : (m,) the measure of the blocks
-    value : bound on what is chosen
-    multiplier : to begin with
+    gains : least change of the bound by each candidate
+    of : (m,) amounts of the blocks
+    value : bound on the chosen blocks
+    multiplier : the first one
     """
     everything = 0.0
     for j in range(len(of)):
@@ -229,10 +211,10 @@ def _fill_keys(
     fewest: float,
     most: float,
 ) -> None:
-    """Fill key: the least that each candidate adds.
+    """Fill key: the least change of the bound by each candidate.
 
-    It adds that to a set of fewest to most points more than chosen, half of the distances between
-    candidates counted for each.
+    It is for sets with fewest to most points more than chosen. Each candidate counts half of its
+    distances to other candidates.
     """
     size = stack.size[d]
     for x in range(stack.n_candidates[d]):
@@ -251,7 +233,7 @@ def _fill_keys(
         between = scratch.pair_sums[x, at]
         rest = wanted - scratch.weight_sums[x, at]
         if rest > 0.0:
-            if scratch.weight_sums[x, at + 1] == np.inf:  # there are not so many to share with
+            if scratch.weight_sums[x, at + 1] == np.inf:  # too few candidates suit it
                 scratch.key[x] = np.inf
                 continue
             step = scratch.weight_sums[x, at + 1] - scratch.weight_sums[x, at]
@@ -266,18 +248,18 @@ def _fill_keys(
 def _further_points(
     data: PricingArrays, stack: Stack, d: int, total: float, scratch: Scratch
 ) -> tuple[float, float]:
-    """Return the range of how many points more than chosen an allowed set has.
+    """Return the range of the number of points that an allowed set has beyond chosen.
 
-    Measures other than weights say nothing of it.
+    Only quantities that are the weights limit it.
     """
     first, last = 1.0, total
-    for g in range(len(data.measures)):
+    for g in range(len(data.ranges)):
         is_weight = True
         for j in range(len(data.weights)):
-            is_weight = is_weight and data.weights[j] == data.measures[g, j]
+            is_weight = is_weight and data.weights[j] == data.linear[g, j]
         if is_weight:
-            first = max(first, scratch.fewest[g] - scratch.held[g])
-            last = min(last, scratch.most[g] - scratch.held[g])
+            first = max(first, scratch.fewest[g] - stack.used[d, g])
+            last = min(last, scratch.most[g] - stack.used[d, g])
     return first, last
 
 
@@ -296,8 +278,9 @@ def empty_by_size(
 
         f(X) = (sum of e_i e_j || c_i - c_j ||^2 over pairs) / s - profits,
 
-    in which a pair of new blocks counts at least as the nearest ones would. Ranges of numbers are
-    looked at together as far as that suffices, from a number that is likely not to be excluded on.
+    in which pairs of new blocks count at least as pairs of the nearest ones. Several numbers are
+    bounded together if that suffices. The search starts at a number that is unlikely to be
+    excluded.
     """
     total, size = _sum_neighbours(data, stack, d, scratch), stack.size[d]
     multiplier = 0.0

@@ -1,7 +1,7 @@
 """Compiled loops of heuristic pricing: local search for sets of low value, from every block.
 
-Sets are judged as a whole if they have least sizes or weights, or soft pairs: blocks are then
-chosen by their worth per point, and swapped, too.
+With least sizes or weights, or soft pairs (`is_whole`), parts of an allowed set may be forbidden or
+cost more. Then blocks are chosen by their gain per point, and also swapped.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sdpbb.bounds.lagrangian.sets.amount_kernels import is_allowed
-from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays, consumption, fits, inner
+from sdpbb.bounds.lagrangian.sets.nodes import PricingArrays, consumption, fits, inner
 from sdpbb.runtime.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 
-# Rounds of choosing the blocks whose price is worth the way to the mean, and of single moves.
+# Maximum rounds of choosing the blocks around a place.
 ROUNDS = 30
-# Maximum pairs of a block inside and one outside that are swapped: they take a second for all sets
-# of 50 of 150 blocks.
+# Maximum pairs of a block inside and a block outside for swaps. They take a second for all sets of
+# 50 of 150 blocks.
 MOST_PAIRS = 3_000
-# Part of a value that a move has to gain, so that rounding makes none.
+# Least gain of a move as a part of the value, above rounding.
 LEAST_GAIN = 1e-9
 
 
@@ -28,10 +28,9 @@ class Chosen(NamedTuple):
     """Set of blocks X that is changed block by block.
 
     marks : (m,) of the blocks inside
-    sums : (2,) points, and the sum of `costs` and of W inside: f(X) is that less
-        ||moment||^2 / points
+    sums : (2,) points, and s = the sum of `costs` and of W inside; f(X) = s - ||moment||^2 / points
     moment : (p,) sum of e_i c_i
-    used, held : (b,), (g,) of budgets, and of measures
+    used : (b,) amounts of the budgets
     tied : (m,) the sum of W of each block with X
     costs : (m,) e_i ||c_i||^2 - a_i
     leaving, trial : (m,), (g,) work arrays
@@ -41,7 +40,6 @@ class Chosen(NamedTuple):
     sums: Reals
     moment: Reals
     used: Reals
-    held: Reals
     tied: Reals
     costs: Reals
     leaving: Integers
@@ -59,11 +57,10 @@ def _empty_set(data: PricingArrays, profits: Reals) -> Chosen:
         np.zeros(2),
         np.zeros(p),
         np.zeros(len(data.limits)),
-        np.zeros(len(data.measures)),
         np.zeros(m),
         costs,
         np.zeros(m, np.int64),
-        np.zeros(len(data.measures)),
+        np.zeros(len(data.ranges)),
     )
 
 
@@ -73,13 +70,12 @@ def _clear(to: Chosen) -> None:
     to.sums[:] = 0.0
     to.moment[:] = 0.0
     to.used[:] = 0.0
-    to.held[:] = 0.0
     to.tied[:] = 0.0
 
 
 @inner
 def _put(data: PricingArrays, to: Chosen, j: int, sign: float) -> None:
-    """Put block j into the set (sign 1), or take it out (sign -1)."""
+    """Add block j to the set (sign 1), or remove it (sign -1)."""
     to.marks[j] = False
     for b in range(len(data.limits)):
         to.used[b] += sign * consumption(data, to.marks, b, j)
@@ -88,8 +84,6 @@ def _put(data: PricingArrays, to: Chosen, j: int, sign: float) -> None:
     to.sums[0] += sign * data.weights[j]
     to.sums[1] += sign * (to.costs[j] + to.tied[j])
     to.marks[j] = sign > 0
-    for g in range(len(data.measures)):
-        to.held[g] += sign * data.measures[g, j]
     if len(data.soft_other):
         for at in range(data.soft_start[j], data.soft_start[j + 1]):
             to.tied[data.soft_other[at]] += sign * data.soft_weight[at]
@@ -106,7 +100,7 @@ def _set_to(data: PricingArrays, to: Chosen, marks: Booleans) -> None:
 
 @inner
 def _sum_costs(of: Chosen) -> None:
-    """Sum up costs anew, in the order of the blocks."""
+    """Sum the costs again, in the order of the blocks."""
     of.sums[1] = 0.0
     for j in range(len(of.marks)):
         if of.marks[j]:
@@ -124,10 +118,10 @@ def _choose_around(
     blocked: Booleans,
     best_marks: Booleans,
 ) -> bool:
-    """Choose greedily the blocks whose prices are worth their way to a place.
+    """Choose greedily the blocks with a positive gain at a place.
 
-    Of the sets on the way it becomes the best one that may be all of a cluster. Return whether
-    there is one.
+    The set becomes the best one on the way that may be a whole cluster. Return whether there is
+    one.
     """
     points, weights, marks, tied = data.points, data.weights, to.marks, to.tied
     m = len(profits)
@@ -157,7 +151,7 @@ def _choose_around(
         for j in range(m):
             if not blocked[j] and worths[j] > best:
                 best, block = worths[j], j
-        # What follows lowers the value by soft pairs alone.
+        # After this, only soft pairs can lower the value.
         if block < 0 or (best <= 0.0 and (least < np.inf or not is_whole)):
             break
         blocked[block] = True
@@ -169,7 +163,7 @@ def _choose_around(
             blocked[data.neighbours[at]] = True
         if not is_whole:
             least = value
-        elif value < least and is_allowed(data, to.held):
+        elif value < least and is_allowed(data, to.used):
             least = value
             best_marks[:] = marks
     if is_whole and least < np.inf:
@@ -191,10 +185,10 @@ def _between(data: PricingArrays, i: int, j: int) -> float:
 def _is_allowed_after(data: PricingArrays, of: Chosen, j: int, sign: float, n_leaving: int) -> bool:
     """Return whether the set after a move is within all limits (see `_make_best_move`)."""
     leaving = of.leaving[:n_leaving]
-    for g in range(len(of.held)):
-        of.trial[g] = of.held[g] + sign * data.measures[g, j]
+    for g in range(len(of.trial)):
+        of.trial[g] = of.used[g] + sign * data.linear[g, j]
         for i in leaving:
-            of.trial[g] -= data.measures[g, i]
+            of.trial[g] -= data.linear[g, i]
     if not is_allowed(data, of.trial):
         return False
     is_within = True
@@ -211,15 +205,15 @@ def _is_allowed_after(data: PricingArrays, of: Chosen, j: int, sign: float, n_le
 
 @inner
 def _make_best_move(data: PricingArrays, to: Chosen, is_whole: bool, swaps: bool) -> bool:
-    """Make the best move that is allowed; return whether there was an improvement.
+    """Make the best allowed move; return whether there was an improvement.
 
-    A block j leaves (sign -1); or it enters (sign 1), and those that it excludes leave; or it is
-    swapped with another. Sets that are judged as a whole lose no more than one block.
+    Block j leaves (sign -1); or it enters (sign 1), and the blocks that it excludes leave; or it
+    replaces another block. With is_whole at most one block leaves.
     """
     points, weights, start, neighbours = data.points, data.weights, data.start, data.neighbours
     marks, moment, leaving, costs, tied = to.marks, to.moment, to.leaving, to.costs, to.tied
     m, dimension = points.shape
-    is_free = len(data.measures) == 0 and len(data.limits) == 0
+    is_free = len(data.limits) == 0
     own_size, own_total, is_single = to.sums[0], to.sums[1], marks.sum() == 1
     value = own_total - (moment @ moment) / own_size
     least, block, other = value - LEAST_GAIN * abs(value), NONE, NONE
@@ -282,15 +276,15 @@ def climb(
 ) -> None:
     """Find a local minimum of f from each seed, and sets on the way.
 
-    The first set is that of the blocks around a place; then the place is moved to their mean, until
-    that stalls; then single blocks are exchanged.
+    The first set has the blocks around a place. The place moves to their mean until that changes
+    nothing. Then single blocks are exchanged.
 
     Parameters
     ----------
     data, profits : as for `sdpbb.bounds.lagrangian.sets.search_kernels.search`
-    seeds : (s,) blocks to begin at
+    seeds : (s,) first blocks
     found, values : (s * r, m), (s * r,) receive the sets and f, r >= 1 for each seed: the local
-        minimum, then the sets around the first r - 1 places; inf where there are none
+        minimum, then the sets around the first r - 1 places; inf: no set
     """
     m, dimension = data.points.shape
     is_whole = len(data.ranges) > 0 or len(data.soft_other) > 0
@@ -314,7 +308,7 @@ def climb(
             if turn + 1 < n_kept:
                 _sum_costs(chosen)
                 _record(chosen, first + 1 + turn, found, values)
-        if not is_allowed(data, chosen.held):
+        if not is_allowed(data, chosen.used):
             continue
         _sum_costs(chosen)
         n_chosen = chosen.marks.sum()

@@ -1,13 +1,13 @@
-"""Bound by the place of the mean: a ball around that of the blocks chosen, and a box."""
+"""Bounds by the place of the mean: in a ball around the mean of the chosen blocks, and in a box."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays, Scratch, Stack, all_fit, inner
+from sdpbb.bounds.lagrangian.sets.nodes import PricingArrays, Scratch, Stack, all_fit, inner
 from sdpbb.runtime.arrays import Reals
 
-# Intervals that the distance of the means is cut into, and how often they are narrowed.
+# Intervals of the distance of the means, maximum narrowings, and the share below which one repeats.
 INTERVALS, NARROWINGS, WORTHWHILE = 12, 3, 0.7
 
 
@@ -36,9 +36,9 @@ def corner_square(point: Reals, low: Reals, high: Reals) -> float:
 def measure(
     data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch
 ) -> tuple[float, float]:
-    """Fill distances and near candidates; return a bound on what the candidates can add.
+    """Fill distance and near; return a bound on the total gain, and the distance of mean and box.
 
-    The bound is a positive number; the second value is the distance of the mean from the box.
+    The bound on the gain of all candidates is not negative.
     """
     size, n = stack.size[d], stack.n_candidates[d]
     dimension = data.points.shape[1]
@@ -72,9 +72,9 @@ def measure(
 def fill_gains(
     data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float
 ) -> float:
-    """Fill gain for means within r of that of chosen.
+    """Fill gain for means within r of the mean of chosen.
 
-    Return the sum, at most one block of a clique.
+    Return the sum, with at most one block of a clique.
     """
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
     total, best, clique = 0.0, 0.0, -1
@@ -105,7 +105,7 @@ def narrowed(
     least: float,
     most: float,
 ) -> tuple[float, float]:
-    """Return the part of the radii [least, most] where the bound is below upper, empty if nowhere.
+    """Return the part of the radii [least, most] where the bound is below upper; it may be empty.
 
     With r = || y(X) - y(chosen) ||, f(X) >= f(chosen) + E(chosen) r^2 + the sum of the negative
     e_j max(0, distance_j - r)^2 - a_j over candidates.
@@ -177,7 +177,7 @@ def in_and_out(
 def _rivals(
     data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float
 ) -> None:
-    """Fill rivals: for each candidate, what those cannot-linked to it can add together."""
+    """Fill rivals: for each candidate, the total gain of the candidates cannot-linked to it."""
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
     for x in range(n):
         scratch.place[stack.candidates[d, x]] = x
@@ -213,12 +213,11 @@ def reduced(
     optimal_only: bool,
     is_least: bool,
 ) -> tuple[bool, bool, int]:
-    """Drop candidates that no set of interest holds, and find one that all of them hold.
+    """Drop candidates that no set of interest holds, and find one that all such sets hold.
 
-    With optimal_only the sets of interest are those of least value. If is_least holds besides, so
-    that parts of sets are allowed, no block can be left out of these, so that its square is worth
-    its price, and none can be added instead of its rivals. With soft pairs leaving it out or
-    adding it changes what these cost: what it is worth is the most, or the least.
+    With optimal_only, sets of least value are of interest. With is_least, too, parts of sets are
+    allowed: a set of least value gains nothing by leaving out a block, or by exchanging rivals for
+    a block. As soft pairs change these gains, bounds on them count.
 
     Returns whether the node is empty, whether a candidate was dropped, and the block to include
     or -1.
@@ -226,7 +225,7 @@ def reduced(
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
     free = is_least and all_fit(data, stack, d)
     if optimal_only:
-        _rivals(data, stack, d, scratch.keen, scratch, most)
+        _rivals(data, stack, d, scratch.max_gain_inside, scratch, most)
     kept, forced = 0, -1
     for x in range(n):
         j = stack.candidates[d, x]
@@ -234,7 +233,7 @@ def reduced(
         if has_mean and scratch.distance[x] > most:
             square = max(square, (scratch.distance[x] - most) ** 2)
         drop = scratch.inside[x] >= upper
-        if is_least and data.weights[j] * square >= scratch.keen[j]:
+        if is_least and data.weights[j] * square >= scratch.max_gain_inside[j]:
             drop = True
         if scratch.outside[x] >= upper:
             if drop:
@@ -245,7 +244,7 @@ def reduced(
             square = corner_square(data.points[j], stack.low[d], stack.high[d])
             if has_mean:
                 square = min(square, (scratch.distance[x] + most) ** 2)
-            if scratch.dull[j] - data.weights[j] * square > scratch.rivals[j]:
+            if scratch.min_gain_outside[j] - data.weights[j] * square > scratch.rivals[j]:
                 forced = j
         if drop:
             continue

@@ -1,4 +1,4 @@
-"""Oracle over sets of blocks: local search first, branch and bound to prove."""
+"""Oracle over sets of blocks: local search first, then branch and bound for proofs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.lagrangian.columns import Membership
+from sdpbb.bounds.lagrangian.columns import Membership, allowed
 from sdpbb.bounds.lagrangian.sets.climbing_kernels import climb
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
@@ -19,21 +19,19 @@ from sdpbb.runtime.archive import Attached, stored
 
 @dataclass(frozen=True, eq=False)
 class PricingOutcome:
-    """Result of a slice of exact pricing. Slices are not cut by the clock.
+    """Result of a slice of exact pricing. The length of a slice does not depend on the clock.
 
-    members : (t, m) clusters met with c(X) - prices(X) < target, maybe none; those of the lowest
-        values are the most useful
-    least : proven, in exact arithmetic: c(X) - prices(X) >= least for every cluster X. At least
-        the target where there is no cluster below it. None when left unfinished: the same call
-        again goes on
+    members : (t, m) clusters met with c(X) - prices(X) < target, t >= 0
+    least : proven in exact arithmetic: c(X) - prices(X) >= least for every cluster X. It is about
+        the target if no cluster is below it. None: unfinished, the same call again resumes
     """
 
     members: Membership
     least: float | None
 
 
-# Sets that each local search of a region hands over: its end, and those on the way there. Without
-# them master programmes over thousands of blocks have twice as many rounds.
+# Sets that each local search of a region returns: its end, and sets on the way. Without the latter
+# master programmes over thousands of blocks have twice as many rounds.
 _SETS_OF_REGION = 6
 
 
@@ -42,10 +40,9 @@ def local_minima(
 ) -> Membership:
     """Return clusters (t, m) of low value that no exchange of single blocks improves.
 
-    They have c(X) - prices(X) < below, the lowest first; there may be none. The searches start from
-    every block, or from about n_seeds of them. In a problem with regions they look at the blocks
-    near these only, and sets on the way to the minima are returned, too. Each is returned once for
-    each region.
+    They have c(X) - prices(X) < below, the lowest first; t may be 0. The searches start from every
+    block, or from about n_seeds of them. With regions, each search is over the blocks near its
+    region, and sets on the way to the minima are returned, too. A set is returned once per region.
     """
     within = (problem.data.linear <= problem.data.limits[:, None]).all(axis=0)
     seeds = np.flatnonzero(within).astype(np.int64)
@@ -80,12 +77,12 @@ def _parts(
         yield problem.restricted(near), np.searchsorted(near, own)
 
 
-# Nodes that are bounded by their sizes take so many times longer.
+# Nodes that are bounded for each number of points take this many times longer.
 SIZE_NODE = 8
 # Nodes of exact pricing in one step of bounding. These take a few tenths of a second.
 NODES_PER_SLICE = 4000
-# Effort of local search, about the comparisons of one round: it starts at CLIMBING_EFFORT k / m^2
-# of the m blocks. Limits the time with large clusters of many blocks.
+# Effort of local search, about the comparisons of one round: it starts from CLIMBING_EFFORT k / m^2
+# of the m blocks. This limits the time with large clusters of many blocks.
 CLIMBING_EFFORT = 2e7
 
 
@@ -94,19 +91,18 @@ CLIMBING_EFFORT = 2e7
 class BranchingPricer(Attached):
     """Pricer of a contraction: finds clusters that a master programme lacks.
 
-    Clusters are non-empty sets of blocks without cannot-linked pairs that keep all constraints of
-    the contraction. What a call returns depends on its arguments and the calls before it only.
+    Clusters are non-empty sets of blocks that satisfy all constraints of the contraction. Results
+    of a call depend only on its arguments and the calls before.
 
-    While a pool has no cover, clusters cost nothing, and prices are those of its dual
-    (`for_cover`). If these are whole numbers whose absolute values add up to less than 2^53, what
-    is proven of them is exact.
+    While no columns cover the blocks, clusters cost nothing, and prices are dual values of the
+    programme for a cover (`for_cover`). Proofs about whole prices are exact if their absolute
+    values add up to less than 2^53.
 
-    Constraints on clusters that are neither cannot-links nor limits are asked about the clusters
-    that are found. One that is not allowed holds a least set of blocks that is not, and as the
-    constraints are anti-monotone, no cluster may hold all of that: a budget of one block fewer.
+    Oracles are called with the clusters found. A forbidden cluster has a smallest forbidden subset.
+    As oracles are anti-monotone, no cluster may hold all of that subset: this becomes a budget.
 
-    forbidden : (q, m) sets of blocks that constraints without a compiled form were found to forbid
-    search, for_cover : the unfinished search, None if there is none, and whether it is for a cover
+    forbidden : (q, m) sets of blocks that oracles forbid, as found so far
+    search, for_cover : the unfinished search or None, and whether it is for a cover
     """
 
     forbidden: NDArray[np.bool_]
@@ -118,7 +114,7 @@ class BranchingPricer(Attached):
         return cls(np.zeros((0, contraction.n_blocks), bool)).attach(contraction)
 
     def attach(self, contraction: Contraction) -> Self:
-        """Resume on the contraction that the pricer has started with."""
+        """Resume on the contraction that the pricer started with."""
         self._contraction = contraction
         self._problems: dict[bool, PricingProblem] = {}
         if self.search is not None:
@@ -128,31 +124,30 @@ class BranchingPricer(Attached):
     def heuristic(
         self, prices: NDArray[np.float64], sigma: float, for_cover: bool = False
     ) -> Membership:
-        """Return clusters (t, m) with c(X) - prices(X) + sigma < 0, maybe none, quickly.
+        """Return clusters (t, m) with c(X) - prices(X) + sigma < 0, t >= 0, by local search.
 
-        It proves nothing. Prices (m,) have any sign; sigma may be -inf: good clusters for these
-        prices, whatever their values.
+        It proves nothing. Prices (m,) have any sign. sigma = -inf: good clusters of any value.
         """
         m, k = self._contraction.n_blocks, self._contraction.k
         problem = self.problem(for_cover)
-        # Searches that look at the blocks of a region only are cheap.
+        # Searches over the blocks of a region are cheap.
         n_seeds = None if problem.regions else max(k, int(CLIMBING_EFFORT * k / m**2))
         return self._allowed_clusters(local_minima(problem, prices, -sigma, n_seeds))
 
     def exact(
         self, prices: NDArray[np.float64], target: float, for_cover: bool = False
     ) -> PricingOutcome:
-        """Work for a slice on the search for the least value among those below the target.
+        """Search for the least value c(X) - prices(X) below the target, for a slice.
 
-        The value of a cluster is c(X) - prices(X). A call with other arguments begins anew. Where
-        parts of clusters are clusters and cost no more, a target above 0 counts as 0.
+        A call with other arguments begins a new search. In monotone problems a target above 0
+        counts as 0.
         """
         if self._contraction.is_monotone:
             target = min(target, 0.0)
         search = self._search_for(prices, target, for_cover)
         met = search.run(self.nodes_per_slice)
         allowed = self._allowed_clusters(met)
-        # Where a cluster met is not allowed, the bound has fallen to a value that none may have.
+        # If a cluster met is forbidden, the search has lowered `upper` to its value.
         is_void = len(allowed) < len(met)
         if is_void or search.is_finished:
             self.search = None
@@ -162,12 +157,12 @@ class BranchingPricer(Attached):
 
     @property
     def nodes_per_slice(self) -> int:
-        """Nodes of a search in a slice; fewer where they take longer."""
+        """Number of nodes of a search in a slice."""
         slower = SIZE_NODE if self.problem().data.by_size else 1
         return max(1, NODES_PER_SLICE // slower)
 
     def problem(self, for_cover: bool = False) -> PricingProblem:
-        """Return the pricing problem with the constraints that are known by now."""
+        """Return the pricing problem with the forbidden sets found so far."""
         if for_cover not in self._problems:
             self._problems[for_cover] = PricingProblem.of(
                 self._contraction, for_cover, self.forbidden
@@ -189,20 +184,20 @@ class BranchingPricer(Attached):
         return self.search
 
     def _allowed_clusters(self, members: Membership) -> Membership:
-        """Return the clusters that uncompiled constraints allow; learn from the others."""
+        """Return the clusters that oracles allow; learn forbidden sets from the others."""
         if not self._contraction.oracles or not len(members):
             return members
-        keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
-        learned = [self._least_forbidden(row) for row in members[~np.array(keep)]]
+        keep = allowed(self._contraction, members)
+        learned = [self._least_forbidden(row) for row in members[~keep]]
         if learned:
-            # The problems that a search and its prices belong to are other ones now.
+            # The problems have changed, and the search was on one of them.
             self._problems.clear()
             self.search = None
             self.forbidden = np.unique(np.vstack([self.forbidden, *learned]), axis=0)
         return members[keep]
 
     def _least_forbidden(self, row: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return a least subset (1, m) that is not allowed: without any of its blocks it is."""
+        """Return a smallest forbidden subset (1, m): without any of its blocks it is allowed."""
         least = row.copy()
         for block in np.flatnonzero(row):
             least[block] = False

@@ -9,31 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.bounds.bound import rounding_of
+from sdpbb.bounds.bound import EPS, rounding_of
 from sdpbb.bounds.lagrangian.columns import Membership
 from sdpbb.bounds.lagrangian.reach import effective_dimension
-from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays
+from sdpbb.bounds.lagrangian.sets.nodes import PricingArrays
 from sdpbb.problem import Contraction
-from sdpbb.problem.quantities import Quantity
+from sdpbb.problem.quantities import Quantity, UpperLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
 
-_EPS = float(np.finfo(np.float64).eps)
-# From this effective dimension on boxes do not pay off, and sizes are: on points in 2 and
-# 3 dimensions a search without boxes takes 1.2 times and a quarter of the nodes. With budgets boxes
-# are not either: blocks that are worth their price wherever the mean is can then not be chosen.
+# From this effective dimension on, numbers of points are bounded instead of boxes halved. In 2 and
+# 3 dimensions a search without boxes takes 1.2 times and a quarter of the nodes. Budgets exclude
+# boxes, too: then a block cannot be chosen because it gains wherever the mean is.
 HIGH_DIMENSION = 2.5
-# With no more blocks there are no boxes: without them a search ends after two nodes for each set,
-# and halving boxes in many coordinates may not (10 blocks, one of them far away: not in 2,000,000
-# nodes at some prices).
+# At most this many blocks are searched without boxes: at most two nodes for each set. Halving boxes
+# in many coordinates may take longer: over 2,000,000 nodes for 10 blocks, one of them far away.
 FEW_BLOCKS = 16
-# From so many blocks on a search in few dimensions is one for each region; arrays of all pairs
-# would take gigabytes with thousands.
+# From this many blocks on, each region is searched by itself in few dimensions. Arrays of all pairs
+# of thousands of blocks would take gigabytes.
 MANY_BLOCKS = 256
 
 
-# Of distances that are compared, beside the rounding of coordinates.
+# Relative tolerance of compared distances, for rounding.
 _ROOM = 1e-9
-# Blocks that fill a region at least.
+# Minimum of the blocks that fill a region.
 _FEWEST = 8
 
 
@@ -41,8 +39,8 @@ _FEWEST = 8
 class Regions:
     """Regions of the mean of a cluster: boxes that tile the bounding box of the blocks.
 
-    In few dimensions a cluster has no block that is far from its mean. So the search for clusters
-    over thousands of blocks is one for each box, over the blocks that are near it.
+    In few dimensions a cluster has no block that is far from its mean. So each box has a search of
+    its own, over the blocks near it.
 
     low, high : (r, p)
     owner : (m,) a region that each block is in
@@ -60,7 +58,7 @@ class Regions:
     ) -> NDArray[np.intp]:
         """Return the blocks that reach into a region, ascending.
 
-        reach : (m,) how far each block may be from the mean of a cluster; below 0 for nowhere
+        reach : (m,) how far each block may be from the mean of a cluster; below 0: in no cluster
         """
         beyond = np.maximum(self.low[region] - points, points - self.high[region])
         squares = (np.maximum(beyond, 0.0) ** 2).sum(axis=1)
@@ -68,9 +66,9 @@ class Regions:
 
 
 def tiling(points: NDArray[np.float64], most: float) -> Regions:
-    """Return regions of a number of blocks at most, unless more are in one place.
+    """Return regions with at most `most` blocks each, unless more are in one place.
 
-    Boxes with more are halved at the median block, along their longest side.
+    Boxes with more blocks are cut at the median block, across their longest side.
 
     points : (m, p), p >= 1
     """
@@ -84,7 +82,7 @@ def tiling(points: NDArray[np.float64], most: float) -> Regions:
         along = points[inside, side]
         middle = float(np.median(along))
         lower = along <= middle
-        if len(inside) <= most or lower.all():  # many in one place are not told apart
+        if len(inside) <= most or lower.all():  # many in one place
             owner[inside] = len(low)
             low.append(bottom)
             high.append(top)
@@ -102,12 +100,12 @@ class PricingProblem:
 
     order : (m,) the block at each position; positions of a clique of cannot-links are neighbours
     data : over positions; with regions, squares and nearest are empty
-    scatter : own scatter of all blocks, and half the weights of their soft must-links, also where
-        the problem is restricted to some
-    rounding : what costs may have lost to rounding already
-    paid : all that soft pairs may cost
-    reach : the largest distance of a mean from the origin
-    regions : of the place of the mean, for many blocks in few dimensions
+    scatter : own scatter of all blocks, and half the weights of their soft must-links; of all
+        blocks also in a restricted problem
+    rounding : bound on the rounding errors in the costs
+    reach : largest distance of a mean from the origin
+    regions : of the mean, for many blocks in few dimensions
+    paid : upper bound on the costs of soft pairs
     """
 
     order: NDArray[np.intp]
@@ -128,9 +126,8 @@ class PricingProblem:
         """
         Parameters
         ----------
-        without_costs : c(X) = 0 for all clusters, as in the phase that looks for a feasible master
-            programme
-        forbidden : (q, m) sets of blocks that no cluster may hold all of, or None
+        without_costs : c(X) = 0 for all clusters, while the master programme is infeasible
+        forbidden : (q, m) sets of blocks, none of which may be part of a cluster, or None
         """
         m = contraction.n_blocks
         clique = clique_numbers(contraction.adjacency)
@@ -139,16 +136,14 @@ class PricingProblem:
         start, neighbours, _ = _rows(csr_array(adjacency))
         weights, means = contraction.weights[order], contraction.means[order]
         means = means[:, :0] if without_costs else principal_coordinates(means, weights)
-        upper = contraction.upper_limits
-        linear, limits = upper.linear[:, order], upper.most
-        pairs = upper.pairs[:, order][:, :, order]
-        if forbidden is not None and len(forbidden):
-            linear = np.vstack([linear, forbidden[:, order]])
-            limits = np.append(limits, forbidden.sum(axis=1) - 1.0)
-            if len(pairs):
-                pairs = np.concatenate([pairs, np.zeros((len(forbidden), m, m))])
+        quantities = sorted(contraction.quantities, key=lambda each: not each.is_two_sided)
+        for row in () if forbidden is None else forbidden:
+            quantities.append(Quantity.at_most(int(row.sum()) - 1, row, contraction.k))
+        upper = UpperLimits.of(quantities, m, contraction.cannot_link)
+        linear, limits, pairs = upper.linear[:, order], upper.most, upper.pairs
+        pairs = pairs[:, order][:, :, order]
         dimension = effective_dimension(means, weights)
-        # Where parts of a cluster are not cheaper, it may have blocks far from its mean.
+        # If parts of a cluster may cost more, it may have blocks far from its mean.
         is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0 and contraction.is_monotone
         soft = SoftBlocks() if without_costs else contraction.soft
         W = csr_array(
@@ -167,6 +162,7 @@ class PricingProblem:
             linear=np.ascontiguousarray(linear),
             pairs=np.ascontiguousarray(pairs),
             limits=np.ascontiguousarray(limits),
+            ranges=_ranges(contraction.two_sided_quantities),
             unbudgeted=(linear == 0).all(axis=0) & (pairs == 0).all(axis=(0, 1)),
             apart=np.ascontiguousarray(adjacency),
             reach=np.full(m, np.inf),
@@ -174,8 +170,6 @@ class PricingProblem:
             nearest=np.argsort(squares, axis=1, kind="stable"),
             boxes=m > FEW_BLOCKS and dimension < HIGH_DIMENSION and not len(limits),
             by_size=dimension >= HIGH_DIMENSION and bool((weights == np.rint(weights)).all()),
-            measures=_of_blocks(contraction.two_sided_quantities, order),
-            ranges=_ranges(contraction.two_sided_quantities),
             soft_start=soft_start,
             soft_other=soft_other,
             soft_weight=soft_weight,
@@ -200,15 +194,13 @@ class PricingProblem:
         return np.ascontiguousarray((prices - self.scatter)[self.order])
 
     def for_least_value(self, prices: NDArray[np.float64]) -> PricingProblem:
-        """Return the problem with properties of clusters of least value, if that is below 0.
+        """Return the problem for clusters of least value c(X) - prices(X), if that is below 0.
 
-        The value is c(X) - prices(X).
-
-        Leaving out block i of X, with mean y, does not lower its value, so e_i ||c_i - y||^2 < a_i
-        (or there is a smaller set of the same value): so far blocks reach, and two of them are less
-        than the sum apart. Implies the published test of compatibility (section 4.2). Where soft
-        must-links end in i, leaving it out may cost all of their weight besides half of it. Nothing
-        is known where sets have a least size or weight.
+        Leaving out block i of X, with mean y, does not lower the value, so e_i ||c_i - y||^2 < a_i
+        (or a smaller set has the same value). This is the reach of a block, and the distance of two
+        blocks in X is below the sum of their reaches. It implies the published test of
+        compatibility (section 4.2). If i has soft must-links, leaving it out may cost their whole
+        weight instead of half. With a least size or weight nothing is known.
         """
         if len(self.data.ranges):
             return self
@@ -233,8 +225,8 @@ class PricingProblem:
     def reaches(self, prices: NDArray[np.float64], slack: float = 0.0) -> NDArray[np.float64]:
         """Return how far blocks may be from the mean of a cluster of interest, (m,) by position.
 
-        It is -1 for blocks that are in none. A cluster is of interest if leaving out any of its
-        blocks lowers its value by no more than the slack.
+        It is -1 for blocks in no such cluster. A cluster is of interest if leaving out any of its
+        blocks lowers its value by at most the slack.
         """
         worth = self.profits(prices) + self._most_by_links() + slack
         far = np.sqrt(np.maximum(worth, 0.0) / self.data.weights) * (1.0 + 1e-12)
@@ -246,14 +238,6 @@ class PricingProblem:
         linked, rows = np.maximum(-data.soft_weight, 0.0), np.diff(data.soft_start)
         found = np.bincount(np.repeat(np.arange(len(rows)), rows), linked, len(rows))
         return np.asarray(found, np.float64)
-
-    def slack(self, prices: NDArray[np.float64], target: float, least: float) -> float:
-        """Return what a block or two of a cluster below the target lower its value by, at most.
-
-        least : proven to be at most all values. c is superadditive: the rest of a cluster is worth
-            min(0, least) at most.
-        """
-        return target - min(0.0, least) + 2.0 * self.margin(prices)
 
     def restricted(self, positions: NDArray[np.intp]) -> PricingProblem:
         """Return the problem over the blocks at some positions (ascending), without regions."""
@@ -267,10 +251,10 @@ class PricingProblem:
         return replace(self, order=self.order[positions], data=data, regions=None)
 
     def for_values_below(self, prices: NDArray[np.float64], value: float) -> PricingProblem:
-        """Return the problem for clusters of values below a number.
+        """Return the problem for clusters of values c(X) - prices(X) below a number.
 
-        Pairs of blocks whose common cluster has c(X) - prices(X) above it are excluded. None are
-        where parts of a cluster need not be clusters, or may cost more than all of it.
+        Pairs of blocks are excluded if each cluster of both has a larger value. No pair is excluded
+        if parts of a cluster may be forbidden, or cost more.
         """
         if len(self.data.ranges) or len(self.data.soft_other) or value == np.inf:
             return self
@@ -281,12 +265,12 @@ class PricingProblem:
         return replace(self, data=self.data._replace(apart=self.data.apart | above))
 
     def margin(self, prices: NDArray[np.float64]) -> float:
-        """Return a bound on what values and bounds may have gained by rounding.
+        """Return a bound on the rounding errors of values and bounds.
 
-        All terms of a bound below 0 are at most the sum of |a| in absolute value: e_j dist^2 counts
-        only while it is below a_j. Sums have m terms, squares p; coordinates are off by a multiple
-        of p eps times the reach, which moves e_j dist^2 by at most 2 sqrt(e_j a_j) times that.
-        Where blocks may be far from the mean, e_j dist^2 is at most e_j (2 reach)^2.
+        The negative terms of a bound add up to at most the sum of |a|: e_j dist^2 counts only while
+        it is below a_j. Sums have m terms, squares p. Coordinates are off by a multiple of p eps
+        times the reach, which changes e_j dist^2 by at most 2 sqrt(e_j a_j) times that. If blocks
+        may be far from the mean, e_j dist^2 is at most e_j (2 reach)^2.
         """
         m, p = self.data.points.shape
         if p == 0 and not self.scatter.any():
@@ -297,7 +281,7 @@ class PricingProblem:
             total += 4.0 * points * self.reach**2
         sums: float = (16 * m + 64 * p + 64) * total
         coordinates: float = 16 * p * self.reach * float(np.sqrt(points * total))
-        return _EPS * (sums + coordinates) + self.rounding
+        return EPS * (sums + coordinates) + self.rounding
 
     def members(self, found: NDArray[np.bool_]) -> Membership:
         """Return marks (t, m) by block, from marks (t, m) by position."""
@@ -306,7 +290,7 @@ class PricingProblem:
         return members
 
 
-# Axes of arrays of the problem that are over positions.
+# For each array of the problem, the axes over positions.
 _POSITIONS = {
     "points": (0,),
     "weights": (0,),
@@ -317,12 +301,11 @@ _POSITIONS = {
     "apart": (0, 1),
     "reach": (0,),
     "squares": (0, 1),
-    "measures": (1,),
 }
 
 
 def _at(data: PricingArrays, positions: NDArray[np.intp]) -> PricingArrays:
-    """Return arrays at some positions, but for the nearest blocks."""
+    """Return the arrays at some positions, except `nearest`."""
     taken: dict[str, Any] = {}
     for name, axes in _POSITIONS.items():
         array = getattr(data, name)
@@ -346,14 +329,8 @@ def principal_coordinates(
     return np.asarray(means @ axes[:, ::-1])
 
 
-def _of_blocks(quantities: tuple[Quantity, ...], order: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return what the block at each position holds of quantities, (g, m)."""
-    found = [each.linear[order].astype(np.float64) for each in quantities]
-    return np.array(found).reshape(len(quantities), len(order))
-
-
 def _ranges(quantities: tuple[Quantity, ...]) -> NDArray[np.float64]:
-    """Return the ranges (g, q, 2) of what sets may hold of quantities; empty ones fill up."""
+    """Return the ranges (g, q, 2) of what sets may hold of quantities, padded with empty ones."""
     each = [quantity.limits.ranges() for quantity in quantities]
     found = np.empty((len(each), max(map(len, each), default=0), 2))
     found[:] = np.inf, -np.inf
@@ -396,12 +373,12 @@ def squared_distances(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def clique_numbers(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the number of a clique for each vertex (m,), greedily.
 
-    Vertices come by decreasing degree, each into the first clique that it is adjacent to all of.
-    The checker has a function of its own on purpose (`sdpbb.checker.pricing.problem`).
+    By decreasing degree, each vertex joins the first clique whose members are all its neighbours.
+    The checker has a separate function on purpose (`sdpbb.checker.pricing.problem`).
     """
     m = len(adjacency)
     number = np.empty(m, dtype=np.intp)
-    common = np.ones((max(1, min(m, 64)), m), bool)  # per clique: what is adjacent to all of it
+    common = np.ones((max(1, min(m, 64)), m), bool)  # per clique: vertices adjacent to all members
     count = 0
     for vertex in np.argsort(-adjacency.sum(axis=1), kind="stable").tolist():
         first = int(common[:count, vertex].argmax()) if count else 0

@@ -1,27 +1,26 @@
 """Exact pricing: branch and bound over the clusters of the blocks of a contraction.
 
 minimise    c(X) - prices(X)  over the clusters X, with
-            c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2,
+            c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2.
 
-by branch and bound over two things at once: which blocks are in X (Babaki, Guns and Nijssen 2014,
-section 4), and, in a box of few coordinates, where the mean of X is. As the mean is the best
-centre, with y the mean of the blocks S that are chosen and r its distance from that of X,
+It branches on the blocks in X (Babaki, Guns and Nijssen 2014, section 4) and, in few dimensions, on
+the place of the mean of X in a box. As the mean is the best centre, with y the mean of the chosen
+blocks S and r its distance from the mean of X,
 
     f(X) >= f(S) + E(S) r^2 + sum_j min(0, e_j max(0, ||c_j - y|| - r, dist(c_j, box))^2 - a_j)
 
-over the candidates j, one of each clique of cannot-links, for a_j = price less own scatter. In the
-place of the published bound, whose sum over pairs of candidates is zero, r stands for all pairs at
-once. The bound without a candidate, and with it, excludes or includes it (see
-`place_kernels`).
+over the candidates j, one of each clique of cannot-links, for a_j = price less own scatter. The
+published bound has a sum over pairs of candidates instead, which is zero; r stands for all pairs at
+once. Bounds with a candidate, and without it, exclude or include it (see `place_kernels`).
 
-In few dimensions problems of many blocks have `Regions` that the mean may be in. Of a
-cluster of least value leaving out block i does not lower the value, so that
+In few dimensions problems of many blocks have `Regions` of the mean. Leaving out block i does not
+lower the value of a cluster of least value, so that
 
-    e_i || c_i - mean_X ||^2 < a_i,
+    e_i || c_i - mean_X ||^2 < a_i.
 
-and where all clusters below the target are wanted and none is below `least`, a_i plus the
-difference between the two takes the place of a_i. So each region is searched over the blocks that
-come so near to it. Other problems have one region, with all blocks.
+In a search for all clusters between `least` and a target, a_i plus the difference of the two
+replaces a_i. So each region is searched over the blocks that are this near to it. Other
+problems have one region, with all blocks.
 """
 
 from __future__ import annotations
@@ -34,61 +33,61 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.lagrangian.columns import Membership
 from sdpbb.bounds.lagrangian.sets import search_kernels as kernels
+from sdpbb.bounds.lagrangian.sets.nodes import NOTHING, Scratch, Stack
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
-from sdpbb.bounds.lagrangian.sets.search_values import NOTHING, Scratch, Stack
 from sdpbb.runtime.archive import Attached, stored
 
-# Sets that a search hands over at once.
+# Maximum sets that a search returns at once.
 ROOM = 1000
 
 
 @stored
 @dataclass(frozen=True, eq=False)
 class SoughtClusters:
-    """Clusters that a search looks for: those of value c(X) - prices(X) below a target.
+    """Clusters of interest of a search: of value c(X) - prices(X) below a target.
 
     prices : (m,) of the blocks
-    optimal_only : the search is for the least value only, which must not be above 0 unless sets
-        have a least size, or there are soft pairs; otherwise it is for all clusters below the
-        target
-    least : where all are wanted: proven to be at most all values, None if nothing is
+    target : must not be above 0 in a search for the least value, unless sets have a least size or
+        there are soft pairs
+    least : None: the search is for the least value. Otherwise it is for all clusters below the
+        target, and all values are proven to be at least this number
     """
 
     prices: NDArray[np.float64]
     target: float
-    optimal_only: bool = True
     least: float | None = None
 
     def narrowed(self, problem: PricingProblem) -> PricingProblem:
-        """Return the problem without what no cluster that is looked for has."""
-        if not self.optimal_only:
+        """Return the problem without pairs and candidates that no cluster of interest has."""
+        if self.least is not None:
             return problem.for_values_below(self.prices, self._slack(problem))
-        # Above 0 the empty set is in the way: a block that is left out may be all there is.
+        # With a target above 0 a single block may be of interest, which cannot be left out.
         return problem if self.target > 0.0 else problem.for_least_value(self.prices)
 
     def reaches(self, problem: PricingProblem) -> NDArray[np.float64]:
         """Return how far blocks may be from the mean of such a cluster, (m,) by position.
 
-        It is -1 for blocks that are in none.
+        It is -1 for blocks in no such cluster.
         """
         return problem.reaches(self.prices, self._slack(problem))
 
     def _slack(self, problem: PricingProblem) -> float:
-        """Return by how much leaving out blocks may lower the value of such a cluster."""
-        if self.optimal_only:
-            return 0.0
+        """Return how much leaving out blocks may lower the value of such a cluster.
+
+        As c is superadditive, the value of the rest of a cluster is at least min(0, least).
+        """
         if self.least is None:
-            return np.inf
-        return problem.slack(self.prices, self.target, self.least)
+            return 0.0
+        return self.target - min(0.0, self.least) + 2.0 * problem.margin(self.prices)
 
 
 @stored
 @dataclass(eq=False)
 class TreeState:
-    """State of the search over one region. It is stored without the unused levels of its stack.
+    """State of the search over one region, stored without the unused levels of its stack.
 
-    stack : the arrays of a `search_values.Stack`
-    counters : (4,) depth, whether the current node is new, nodes looked at, sets found
+    stack : the arrays of a `nodes.Stack`
+    counters : (4,) depth, whether the current node is new, number of nodes, sets found
     upper : (1,) only smaller values are of interest
     """
 
@@ -115,13 +114,12 @@ class TreeState:
 class ClusterSearch(Attached):
     """Branch and bound over the clusters of value c(X) - prices(X) below a target.
 
-    If only the least value is wanted, each region hands over the clusters that lower its own.
+    A search for the least value returns the clusters that lower the value met in their region.
 
-    sought : the clusters that it looks for
-    upper : the target, or the least value met if that is smaller and only the least is wanted
-    region : the present one
-    tree : of the present region, None before its search has begun
-    n_done : nodes searched in the regions before
+    upper : the target; in a search for the least value, the least value met if that is smaller
+    region : number of the present region
+    tree : search of the present region, None before it has begun
+    n_done : nodes searched in earlier regions
     """
 
     sought: SoughtClusters
@@ -136,7 +134,7 @@ class ClusterSearch(Attached):
         return cls(sought, sought.target).attach(problem)
 
     def attach(self, problem: PricingProblem) -> ClusterSearch:
-        """Resume on the problem that the search has started with."""
+        """Resume on the problem that the search started with."""
         self._problem = problem
         self._reach = None if problem.regions is None else self.sought.reaches(problem)
         if self.tree is not None:
@@ -152,7 +150,7 @@ class ClusterSearch(Attached):
     def run(self, n_nodes: int) -> Membership:
         """Search n more nodes; return the clusters (t, m) met.
 
-        They are the clusters that lowered `upper`, or all below the target. Sets `is_finished`.
+        They lowered `upper`, or are all clusters below the target. Sets `is_finished`.
         """
         last, met = self.n_nodes + n_nodes, [np.zeros((0, self._problem.m), bool)]
         while not self.is_finished and self.n_nodes < last:
@@ -161,7 +159,7 @@ class ClusterSearch(Attached):
         return np.concatenate(met)
 
     def _begin(self) -> bool:
-        """Begin or resume the search of the present region, unless no block is near it."""
+        """Begin or resume the search of the present region; return False if no block is near it."""
         problem, regions, box = self._problem, self._problem.regions, None
         if regions is not None:
             assert self._reach is not None
@@ -172,13 +170,13 @@ class ClusterSearch(Attached):
             problem, box = problem.restricted(near), (regions.low[region], regions.high[region])
         self._part = part = self.sought.narrowed(problem)
         self._profits = part.profits(self.sought.prices)
-        self._scratch = _scratch(part.m, len(part.data.measures))
+        self._scratch = _scratch(part.m, len(part.data.ranges))
         if self.tree is None:
             self.tree = _root(part, self.sought.target, box)
         return True
 
     def _search(self, last: int, met: list[Membership]) -> bool:
-        """Search the present region up to a number of nodes; return whether that has ended."""
+        """Search the present region up to a number of nodes; return whether it has ended."""
         tree = self.tree
         assert tree is not None
         found, status = np.zeros((ROOM, self._part.m), bool), kernels.FULL
@@ -192,7 +190,7 @@ class ClusterSearch(Attached):
                 tree.counters,
                 tree.upper,
                 last - self.n_nodes,
-                self.sought.optimal_only,
+                self.sought.least is None,
                 found,
             )
             met.append(self._part.members(found[: tree.counters[kernels.FOUND]]))
@@ -213,7 +211,7 @@ def _root(
     target: float,
     box: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
 ) -> TreeState:
-    """Return the state of a search over one region that is at its root."""
+    """Return the state of a search over one region at its root."""
     data = problem.data
     m, p = data.points.shape
     stack = _empty_stack(m, p, len(data.limits))
@@ -251,7 +249,7 @@ def _empty_stack(m: int, p: int, b: int) -> Stack:
 
 def _scratch(m: int, g: int) -> Scratch:
     arrays: dict[str, Any] = {name: np.zeros(m) for name in Scratch._fields}
-    arrays |= {name: np.zeros(g) for name in ("held", "fewest", "most")}
+    arrays |= {name: np.zeros(g) for name in ("fewest", "most")}
     arrays |= {
         "place": np.full(m, -1, np.int64),
         "met": np.zeros(m, bool),

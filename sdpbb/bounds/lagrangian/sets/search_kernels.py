@@ -8,17 +8,10 @@ from sdpbb.bounds.lagrangian.sets.amount_kernels import (
     empty_by_size,
     fill_worths,
     has_range_of_sizes,
+    is_allowed,
     lift,
-    may_be_all,
 )
-from sdpbb.bounds.lagrangian.sets.place_kernels import (
-    fill_gains,
-    in_and_out,
-    measure,
-    narrowed,
-    reduced,
-)
-from sdpbb.bounds.lagrangian.sets.search_values import (
+from sdpbb.bounds.lagrangian.sets.nodes import (
     NOTHING,
     UPPER,
     PricingArrays,
@@ -28,19 +21,26 @@ from sdpbb.bounds.lagrangian.sets.search_values import (
     include,
     inner,
 )
+from sdpbb.bounds.lagrangian.sets.place_kernels import (
+    fill_gains,
+    in_and_out,
+    measure,
+    narrowed,
+    reduced,
+)
 from sdpbb.runtime.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 
 # Entries of the counters.
 DEPTH, FRESH, NODES, FOUND = 0, 1, 2, 3
-# What a search comes back with.
+# Results of a search.
 FINISHED, UNFINISHED, FULL = 0, 1, 2
-# Of a half box, where it is only compared.
+# Intervals of radii for a half box, whose bound is only compared.
 HALF_INTERVALS = 4
-# The score of a branching. Names that end in ALL are for searches that want all sets.
-# Least gain that counts, as a share of what is missing.
+# The score of a branching. Names that end in ALL are for searches of all sets.
+# Least gain that counts, as a share of the distance from the bound to upper.
 LEAST_GAIN, LEAST_GAIN_ALL = 1e-2, 0.03
-# A gain of halving the box counts so many times as much as one of deciding a block.
+# A gain of halving the box counts this many times as much as a gain of deciding a block.
 BOX_WEIGHT = 5.0
 # A box of less than this share of the first one is not halved.
 LEAST_BOX, LEAST_BOX_ALL = 1e-4, 0.01
@@ -56,7 +56,7 @@ def _box_bound(
     least: float,
     most: float,
 ) -> float:
-    """Return a bound for the box that a node has now; overwrites what is near."""
+    """Return a bound for the present box of a node; overwrites near and distance."""
     size, lowest = stack.size[d], np.inf
     _, nearest = measure(data, stack, d, profits, scratch)
     least = max(least, nearest)
@@ -96,15 +96,15 @@ def _branching(
 ) -> tuple[int, int]:
     """Return how to branch: a coordinate to halve the box along, or -1 and a candidate.
 
-    profits, upper and lowest are those without the shift.
+    profits, upper and lowest are without the shift.
     """
     best, block = -np.inf, NONE
     for x in range(stack.n_candidates[d]):
         j = stack.candidates[d, x]
         score = _score(scratch.inside[x], scratch.outside[x], lowest, upper)
-        if data.points.shape[1] == 0:  # weights of a graph: those that exclude most
+        if data.points.shape[1] == 0:  # weights of a graph: first the one that excludes most
             score = scratch.rivals[j] + profits[j]
-        elif not data.boxes and stack.size[d] == 0.0:  # outer blocks first: they have few to go to
+        elif not data.boxes and stack.size[d] == 0.0:  # outer blocks first: few clusters suit them
             score = 0.0
             for c in range(data.points.shape[1]):
                 score += data.points[j, c] ** 2
@@ -128,15 +128,15 @@ def _branching(
     stack.low[d, widest], stack.high[d, widest] = middle, high
     higher = _box_bound(data, stack, d, profits, scratch, least, most)
     stack.low[d, widest] = low
-    # Where no half gains, blocks must be branched on sooner or later.
+    # If no half gains, blocks must be branched on sooner or later.
     gain = max(lower, higher) if optimal_only else min(lower, higher)
     share = LEAST_GAIN if optimal_only else LEAST_GAIN_ALL
-    worth = gain - lowest > share * (upper - lowest)
+    pays_off = gain - lowest > share * (upper - lowest)
     if optimal_only:
-        worth = worth or stack.size[d] == 0.0
-    else:  # no half is empty as long as the set chosen, or the empty set, is itself wanted
-        worth = worth and stack.scatter[d] - stack.profit[d] >= upper + scratch.shift[0]
-    if worth and BOX_WEIGHT * _score(lower, higher, lowest, upper) > best:
+        pays_off = pays_off or stack.size[d] == 0.0
+    else:  # no half is empty as long as the chosen set, or the empty set, is itself of interest
+        pays_off = pays_off and stack.scatter[d] - stack.profit[d] >= upper + scratch.shift[0]
+    if pays_off and BOX_WEIGHT * _score(lower, higher, lowest, upper) > best:
         stack.cut[d] = middle
         return widest, block
     return -1, block
@@ -161,7 +161,7 @@ def _process_node(
     while True:
         value = stack.scatter[d] - stack.profit[d]
         is_better = optimal_only and stack.size[d] > 0.0 and value < upper
-        if is_better and may_be_all(data, stack, d, scratch):
+        if is_better and is_allowed(data, stack.used[d]):
             upper = value
             for j in range(len(scratch.met)):
                 scratch.met[j] = stack.chosen[d, j]
@@ -197,7 +197,7 @@ def _process_node(
         lowest = in_and_out(data, stack, d, worths, scratch, upper - shift, least, most)
         if lowest == np.inf:
             return -1, -1, upper
-        # No rule of the least value holds where the empty set is in the way of it.
+        # Rules of the least value do not hold if the empty set may be below upper.
         is_least = optimal_only and upper <= 0.0
         empty, dropped, forced = reduced(
             data, stack, d, scratch, upper - shift, most, optimal_only, is_least and has_parts
@@ -208,7 +208,7 @@ def _process_node(
             include(data, stack, d, forced, profits)
         elif not dropped:
             if data.by_size and empty_by_size(data, stack, d, scratch.worth, scratch, upper):
-                stack.n_candidates[d] = 0  # the set chosen may itself be wanted
+                stack.n_candidates[d] = 0  # the chosen set may itself be of interest
                 return -1, -1, upper
             c, block = _branching(
                 data, stack, d, worths, scratch, upper - shift, lowest, least, most, optimal_only
@@ -218,7 +218,7 @@ def _process_node(
 
 @inner
 def _next(stack: Stack, depth: int) -> int:
-    """Go back to the deepest node with something left to do, do it, and return the depth, or -1."""
+    """Go to the second child of the deepest node that has one; return the depth, or -1."""
     d = depth
     while d >= 0 and stack.pending[d] == NOTHING:
         d -= 1
@@ -240,9 +240,9 @@ def _next(stack: Stack, depth: int) -> int:
 
 @inner
 def _has_its_mean(stack: Stack, d: int) -> bool:
-    """Return whether the mean of the chosen blocks is in the box, or close.
+    """Return whether the mean of the chosen blocks is in the box, or close to it.
 
-    If not, another box has it.
+    Otherwise it is in another box.
     """
     extent = 0.0
     for c in range(stack.low.shape[1]):
@@ -271,13 +271,13 @@ def search(
 
     Parameters
     ----------
-    stack, counters : where the search was left; changed
+    stack, counters : state of the search; changed
     upper : (1,) only smaller values are of interest. With optimal_only it falls with each better
-        set, and what remains in the end is the least value, if that is smaller than upper was;
-        without, every set of a smaller value is found
-    n_nodes : how many more nodes to look at
+        set, and ends at the least value, if that is smaller than upper was. Otherwise every set of
+        a smaller value is found
+    n_nodes : number of further nodes to search
     found : (s, m) receives, from position counters[FOUND] on, each set that lowers upper, or every
-        set below it; the search comes back when there is no room for these
+        set below it. The search returns when it is full
 
     Returns FINISHED, UNFINISHED (n_nodes) or FULL.
     """
@@ -308,7 +308,7 @@ def search(
             counters[FOUND] = at + 1
         elif not optimal_only and at_end and stack.n_candidates[d] == 0 and stack.size[d] > 0.0:
             value = stack.scatter[d] - stack.profit[d]
-            is_wanted = value < upper[0] and may_be_all(data, stack, d, scratch)
+            is_wanted = value < upper[0] and is_allowed(data, stack.used[d])
             if is_wanted and _has_its_mean(stack, d):
                 for j in range(found.shape[1]):
                     found[counters[FOUND], j] = stack.chosen[d, j]

@@ -1,8 +1,8 @@
-"""Cuts: valid inequalities over the clustering matrix Z, a file for each kind of families.
+"""Cuts: valid inequalities over the clustering matrix Z.
 
-Z_ij = 1 / |C| for two blocks i, j of a cluster C of |C| points, and 0 elsewhere. Each file states
-its inequality and why it is valid, and finds violated ones. A family is added by its file and a
-place in `FAMILIES`; where no rule of the checker proves it, also by a form of its own in
+Z_ij = 1 / |C| for two blocks i, j of a cluster C of |C| points, and 0 otherwise. Each file states
+an inequality and why it is valid, and separates violated ones. A new family needs a file and an
+entry in `FAMILIES`. If no rule of the checker proves it, it also needs a form in
 `sdpbb.checker.kernel.cuts` (docs/extending.md).
 """
 
@@ -28,7 +28,7 @@ class Family(NamedTuple):
     """Family of valid inequalities.
 
     separate : returns the most violated cuts at an affinity Z (m, m), if any is violated
-    after : iterations of the method that a root does before it looks for these cuts
+    after : iterations of a root before it separates these cuts
     """
 
     separate: Callable[[NDArray[np.float64], Relaxation], CutSet]
@@ -45,8 +45,8 @@ FAMILIES: dict[str, Family] = {
     "size pairs": Family(separate_size_pairs),
     "listed cliques": Family(separate_listed_cliques),
     "capacities": Family(separate_capacities),
-    # Iterations with many terms take long. Where capacity cuts are enough, roots with cliques from
-    # the beginning take up to three times as long.
+    # Iterations with many terms take long. If capacity cuts are enough, roots with cliques from the
+    # beginning take up to three times as long.
     "capacity cliques": Family(separate_capacity_cliques, after=150),
     "soft pairs": Family(separate_soft_pairs),
 }
@@ -58,11 +58,8 @@ def separate(
 ) -> CutSet:
     """Separate: return the most violated cuts of each family at Y.
 
-    None are added if no violation exceeds its tolerance. Families that come after more than
-    n_iterations are left out.
-
-    Violation is measured as the distance of Y to the cut's hyperplane, in the norm that the method
-    projects in.
+    Families that come after more than n_iterations are left out. Violation is the distance of Y to
+    the cut's hyperplane, in the norm of the method's projections. It must exceed a tolerance.
     """
     Z = relaxation.to_affinity(Y)
     found = CutSet.empty()

@@ -1,39 +1,37 @@
 """Capacity cuts: clusters of limited sizes have to split a set of points that they cannot fill.
 
-For any set T of t points that weigh 1, with t_C of them in a cluster C of s_C points,
+For any set T of t points of weight 1, with t_C of them in a cluster C of s_C points,
 
-    sum of Z_ij over i in T, j outside = sum of t_C (s_C - t_C) / s_C over the clusters >= f(t),
+    sum of Z_ij over i in T, j outside = sum of t_C (s_C - t_C) / s_C over the clusters >= f(t).
 
-f(t) being the least that k clusters within the limits can come to (see
+Here f(t) is the minimum over k clusters within the limits (see
 `sdpbb.checker.kernel.cuts.capacities`). With equal sizes s it is r (s - r) / s for the remainder r
 of t divided by s. As rows of Z add up to 1,
 
     sum of Z_ij over i and j in T <= t - f(t),
 
-which has the fewer terms. The cut of the complement of T says the same as that of T. It is the
-rounded capacity inequality of vehicle routing in this cone.
+which has fewer terms. The cut of the complement of T is equivalent. It is the rounded capacity
+inequality of vehicle routing in this cone.
 
-Limits on weights, and on the points of clusters where points have weights, are in
-`sdpbb.checker.kernel.cuts.capacities`. Pairs, triangles and limits on single
-entries of Z do not see that a group of 111 near points cannot be a cluster of 106. Where limits
-bind, gaps of 5 and 60 percent come down to a percent by sets, and to a tenth or nothing by cliques
-(docs/relaxation.md).
+Limits on weights, and on the points of clusters of weighted points, are in
+`sdpbb.checker.kernel.cuts.capacities`. Pairs, triangles and limits on single entries of Z do not
+exclude that a group of 111 near points is a cluster of 106. If limits bind, sets reduce gaps of 5
+and 60 percent to a percent, and cliques to a tenth of a percent or none (docs/relaxation.md).
 
-In the loops, what a set T of measure t lacks is F(t) + r q_T' Z q_T, F(t) being the right-hand side
-of its cut. F is read from a table of multiples of a step, the nearest one; it is -inf where no set
-is split.
+In the loops, the violation of a set T of measure t is F(t) + r q_T' Z q_T for the right-hand side
+F(t) of its cut. F is tabulated at multiples of a step, and -inf for sets that need no split.
 
-**Capacity cliques.** More blocks than clusters that a set can fill are not all apart. Let g(t) be
-at least the number of clusters that a set T of t points can fill, in parts; and w the largest size.
-A list J of p > g(t) blocks, the leaves, has
+**Capacity cliques.** If a set can fill only some clusters, two of more blocks than that share one.
+Let g(t) be at least the number of clusters that a set T of t points can fill, in parts; and w the
+largest size. A list J of p > g(t) blocks, the leaves, has
 
-    sum of Z_ij over i in T, j in J <= g(t) + w (p - g(t)) sum of Z_jl over j < l in J:
+    sum of Z_ij over i in T, j in J <= g(t) + w (p - g(t)) sum of Z_jl over j < l in J.
 
-where no two leaves share a cluster, the left-hand side counts each cluster once at most; and else
-one Z_jl at least is not less than 1 / w. Two leaves of a group that is larger than a cluster, for
-one, cannot both be with most of it and not with each other.
+If no two leaves share a cluster, the left-hand side counts each cluster at most once. Otherwise at
+least one Z_jl is 1 / w or more. For example, two leaves of a group that is larger than a cluster
+cannot both be with most of it and not with each other.
 
-What leaves J lack is the sum of their rows, R_j = r sum of q_i Z_ij over T, less g, less the
+The violation of leaves J is the sum of their rows, R_j = r sum of q_i Z_ij over T, less g, less the
 coefficient of shared leaves times the sum of Z_jl over pairs of them.
 """
 
@@ -54,36 +52,35 @@ from sdpbb.runtime.jit import njit
 
 Set = NDArray[np.bool_]
 Lacking = tuple[float, Set]
-"""A set (m,) and what it lacks."""
+"""The violation of a set, and the set (m,)."""
 
-# Rows of Z in whose order of entries sets grow. Time grows with the square of the number of blocks
-# for each.
+# Number of rows of Z by whose entries sets grow. Each takes time with the square of the blocks.
 _ROWS = 100
-# Sets that are improved in a round, those that lack most.
+# Maximum sets that are improved in a round, the most violated ones.
 _IMPROVED = 80
 # Maximum cuts per round.
 PER_ROUND = 20
-# Minimum share of blocks by which two sets of a round differ. Nested sets say nearly the same.
-# With 0 and 0.03, cuts are three times as many after as many rounds, and gaps no smaller.
+# Minimum share of blocks by which two sets of a round differ. Nested sets have similar cuts. With 0
+# and 0.03 there are three times as many cuts after the same rounds, and gaps are not smaller.
 APART = 0.1
 # Minimum violation of a cut, as a share of n / k.
 TOLERANCE = 1e-6
 
-# Moves of one block by which a set is improved. Most sets take less than 20.
+# Maximum moves of one block to improve a set. Most sets take less than 20.
 _MOVES = 200
 
 CLIQUES = {"point_sets": "point_cliques", "weight_sets": "weight_cliques"}
 """Kinds of capacity cliques on the sets of each kind of capacity cuts."""
 
-# Minimum share of the smaller set by which sets differ whose cliques are looked for. Those of one
-# group that differ little pay off: each has cliques of its own.
+# Minimum share of the smaller set by which sets for cliques differ. Similar sets of one group pay
+# off, as they have different cliques.
 CLIQUES_APART = 0.02
-# Pairs of each block that are taken as cliques of two leaves, the most violated ones.
+# Maximum cliques of two leaves per block, the most violated ones.
 _PARTNERS = 10
-# Terms of the cliques of a round, as a multiple of all entries of Z. With three times as many,
-# bounds rise as much in an iteration, and fewer iterations are done in the same time.
+# Maximum terms of the cliques of a round, as a multiple of all entries of Z. With three times as
+# many, bounds rise as much in an iteration, and iterations take longer.
 _TERMS = 1
-# Maximum sets per round whose cliques are looked for.
+# Maximum sets per round for cliques.
 SETS = 40
 # Maximum cliques per block and round.
 PER_BLOCK = 6
@@ -123,7 +120,7 @@ def separate_capacity_cliques(Z: NDArray[np.float64], relaxation: Relaxation) ->
 def split_sets(
     Z: NDArray[np.float64], measure: SetMeasure, table: SplitTable
 ) -> tuple[list[Lacking], list[Lacking]]:
-    """Return prefixes of rows of Z that are split, and the best of them, improved."""
+    """Return prefixes of rows of Z that have to be split, and the best of them, improved."""
     step, sides, filled = table
     m, q, rows = len(Z), measure.of_blocks.astype(np.float64), spread_rows(len(Z))
     lacking, lengths, orders = best_prefixes(Z, q, measure.rate, sides, filled, step, rows)
@@ -147,9 +144,9 @@ def spread_rows(m: int) -> NDArray[np.int64]:
 
 
 def spread_sets(sets: list[Lacking], apart: float, most: int) -> list[Set]:
-    """Return sets that differ from each other, at most `most` of them: the ones that lack most.
+    """Return at most `most` sets that differ from each other, the most violated ones.
 
-    A set that has more than half of all blocks is replaced by its complement.
+    A set with more than half of all blocks is replaced by its complement.
     """
     chosen: list[Set] = []
     for _, T in sorted(sets, key=lambda pair: -pair[0]):
@@ -162,7 +159,7 @@ def spread_sets(sets: list[Lacking], apart: float, most: int) -> list[Set]:
 
 
 def _differ(first: Set, second: Set, least: float) -> bool:
-    """Return whether two sets, or one and the complement of the other, differ by such a share."""
+    """Return whether two sets, and one and the complement of the other, differ by a share."""
     difference = int((first ^ second).sum())
     nearest = min(difference, len(first) - difference)
     return nearest >= max(1.0, least * min(int(first.sum()), int(second.sum())))
@@ -187,11 +184,11 @@ def capacity_cut(kind: str, measure: SetMeasure, T: Set) -> CutSet:
 
 @dataclass(frozen=True, eq=False)
 class CapacityClique:
-    """Cliques on one set of whole blocks, as many leaves as make it binding.
+    """Cliques on one set of whole blocks, with the least number of leaves that may bind.
 
     blocks, parts : (b,) of the set, and r times their measures
     measures : (b,) in whole units
-    filled : g, the clusters that it fills at most
+    filled : g, the maximum number of clusters that it fills
     n_leaves : p, the least whole number above g
     shared : w (p - g), the coefficient of pairs of leaves
     """
@@ -216,14 +213,14 @@ class CapacityClique:
     def violated(
         self, Z: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return leaves (number, p) of violated cuts, and about the distances of Y to them.
+        """Return leaves (number, p) of violated cuts, and approximate distances of Y to them.
 
-        Of two leaves, the most violated ones of each block; of more, some that grow greedily.
+        With two leaves, the most violated ones of each block; with more, some that grow greedily.
         """
         rows = Z[:, self.blocks] @ self.parts
         side, lengths = self.filled + CLIQUE_TOLERANCE, (self.shared, self.n_leaves - 1)
         if self.n_leaves == 2:
-            # No block of a violated pair has less of the set.
+            # Only these blocks may be in a violated pair.
             near = np.flatnonzero(rows > side - rows.max())
             within, all_near = Z[np.ix_(near, near)], np.arange(len(near))
             found, _ = grown_cliques(within, -rows[near], *lengths, _PARTNERS, -side, all_near)
@@ -281,7 +278,7 @@ def _farthest(
 ) -> CutSet:
     """Return the cuts at the greatest distances, at most `most`, with `most_terms` terms.
 
-    found : cliques on a set, the leaves of violated ones, and the distances to these
+    found : cliques on a set, the leaves of violated ones, and their distances
     """
     cuts = CutSet.empty()
     counts = [len(leaves) for _, leaves, _ in found]
@@ -301,10 +298,10 @@ def _farthest(
 def best_prefixes(
     Z: Reals, q: Reals, rate: float, sides: Reals, filled: Integers, step: float, rows: Integers
 ) -> tuple[Reals, NDArray[np.int64], NDArray[np.int64]]:
-    """Find the prefixes of the blocks in the order of each row's entries that lack most.
+    """Find the most violated prefixes of the blocks in the order of each row's entries.
 
-    There is one for each whole number of clusters that they fill. Returns what they lack and the
-    numbers of their blocks, a row for each row, and the blocks of all rows in their order.
+    There is one for each whole number of clusters that they fill. Returns their violations and
+    lengths, a row for each row, and the order of the blocks of each row.
     """
     m, kinds = len(q), filled.max() + 1
     lacking, lengths = (
@@ -333,10 +330,7 @@ def best_prefixes(
 def improve_set(
     Z: Reals, q: Reals, rate: float, sides: Reals, step: float, is_inside: Booleans
 ) -> float:
-    """Move single blocks in and out of a set for as long as it comes to lack more.
-
-    Returns what it lacks then.
-    """
+    """Move single blocks in and out of a set while its violation grows; return the violation."""
     m = len(q)
     link, measure, inner = np.zeros(m), 0.0, 0.0
     for i in range(m):
@@ -353,7 +347,7 @@ def improve_set(
             sign = -1.0 if is_inside[i] else 1.0
             change = q[i] * (q[i] * Z[i, i] + sign * 2.0 * link[i])
             lacks = sides[int((measure + sign * q[i]) / step + 0.5)] + rate * (inner + change)
-            # What rounding alone makes of a move that changes nothing is no gain.
+            # A gain must be above rounding.
             if lacks > most + 1e-9 * q[i]:
                 best, most, gain = i, lacks, change
         if best < 0:

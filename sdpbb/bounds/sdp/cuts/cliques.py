@@ -4,24 +4,24 @@
 
     sum of Z_ij over i < j in Q >= 1 / (n - k + 1).
 
-Valid: two blocks of Q share one of the k clusters, which has at most n - k + 1 points, as each of
-the others has one at least. Where weights are no whole numbers, the place of n - k + 1 is taken by
-the weight of all blocks but the k - 1 lightest ones (`NodeFacts.heaviest`).
+Valid: two blocks of Q share one of the k clusters. It has at most n - k + 1 points, as each other
+cluster has at least one. If weights are not whole numbers, the weight of all blocks but the k - 1
+lightest ones replaces n - k + 1 (`NodeFacts.heaviest`).
 
-**Listed cliques** are on more blocks than there are clusters of the largest of listed sizes, or of
-the smallest. With e the largest of the sizes, not all of them equal, q the number of clusters that
-have it, s the next smaller size, and Q any q + 1 blocks,
+**Listed cliques** have more blocks than there are clusters of the largest of listed sizes, or of
+the smallest. Let e be the largest of the sizes, not all of them equal, q the number of clusters of
+that size, s the next smaller size, and Q any q + 1 blocks. Then
 
     (e - s) sum of Z_ij over i < j in Q + s sum of Z_ii over Q >= 1 + q s / e,
 
-and with e the smallest, q the number of clusters that have it, s the next larger size,
+and with e the smallest size, q the number of clusters of that size, s the next larger size,
 
     (s - e) sum of Z_ij over i < j in Q - s sum of Z_ii over Q >= - 1 - q s / e.
 
-Valid: a block whose cluster is none of the largest has s Z_ii >= 1, and the others have s / e at
-least, so that such a block is enough; without one, two of Q share one of the q largest clusters.
-For the smallest it is the same with the opposite signs. Of two clusters, the two say that no
-probability of i and j being together in the larger one is negative, nor in the smaller one.
+Valid: a block outside of the largest clusters has s Z_ii >= 1, and the other blocks have at least
+s / e, which is enough. Without such a block, two blocks of Q share one of the q largest clusters.
+The second is the same with opposite signs. For two clusters they state that i and j are together in
+the larger cluster, and in the smaller one, with probabilities >= 0.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from sdpbb.checker.kernel.sizes import SizeLimits
 TOLERANCE = 1e-5
 # Maximum listed cliques per block, extreme size and round.
 PER_BLOCK = 4
-# Last blocks tried for each of them.
+# Last blocks tried for each clique.
 LAST = 16
 
 
 def extreme_sizes(listed: Sequence[int], is_largest: bool) -> tuple[int, int, int]:
-    """Return q, how many clusters have the largest of listed sizes, or the smallest, and factors.
+    """Return q, the number of clusters of the largest or smallest listed size, and two factors.
 
-    They are alpha and beta of the clique as an integer vector, the coefficients of Z_ij and Z_ii
-    (`sdpbb.checker.kernel.cuts.templates`). Not all sizes are equal.
+    The factors are alpha and beta of the clique as an integer vector, the coefficients of Z_ij and
+    Z_ii (`sdpbb.checker.kernel.cuts.templates`). Not all sizes are equal.
     """
     outermost = max if is_largest else min
     e = outermost(listed)
@@ -61,7 +61,7 @@ def extreme_sizes(listed: Sequence[int], is_largest: bool) -> tuple[int, int, in
 
 
 def separate_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-    """Return the violated cliques that were grown from each block, each once.
+    """Return the violated cliques among cliques grown from each block, each once.
 
     Source: PC-SOS-SDP, section 3.2.
     """
@@ -75,7 +75,7 @@ def separate_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
 
 
 def separate_listed_cliques(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-    """Return the most violated cliques on an extreme size that were grown from each block."""
+    """Return the most violated cliques on an extreme size, grown from each block."""
     limits, found = relaxation.limits, CutSet.empty()
     exact = limits.exact if isinstance(limits, SizeLimits) else None
     if exact is None:
@@ -103,7 +103,7 @@ def _pairs(width: int, coefficient: float) -> list[tuple[int, int, float]]:
 def _grown_from_all(
     Z: NDArray[np.float64], given: tuple[NDArray[np.float64], float, int, int, float]
 ) -> Found:
-    """Grow cliques from each block, as `grown_cliques` does with the arguments given."""
+    """Grow cliques from each block by `grown_cliques` with the given arguments."""
     return found_by_centres(lambda i, j: grown_cliques(Z, *given, np.arange(i, j)), len(Z))
 
 
@@ -116,15 +116,14 @@ def grown_cliques(
     threshold: float,
     starts: NDArray[np.intp],
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Grow cliques of count + 1 blocks from each start, greedily but for the last block.
+    """Grow cliques of count + 1 blocks from each start, greedily except for the last block.
 
-    Each block is the one that adds least to the left-hand side, on_pairs times the sum of Z_ij plus
-    the sum of entries (m,) of the blocks. Return members (c, count + 1) and left-hand sides (c,) of
-    those whose left-hand side is below the threshold, of each start's with the n_last least ones at
-    most.
+    Each next block adds least to the left-hand side: on_pairs times the sum of Z_ij, plus the sum
+    of entries (m,) of the blocks. Return members (c, count + 1) and left-hand sides (c,) of cliques
+    below the threshold. Each start gives at most the n_last least ones.
     """
     row = np.arange(len(starts))
-    # What a block adds to the left-hand side of the clique of each row.
+    # How much each block adds to the left-hand side of the clique of each row.
     more = on_pairs * Z[starts] + entries
     more[row, starts] = np.inf
     members, total = [starts], entries[starts]

@@ -20,7 +20,7 @@ KINDS = (
     *("point_sets", "weight_sets", "point_cliques", "weight_cliques"),
     *("pentagons", "soft_cannot_links", "soft_must_links"),
 )
-"""Kinds of cuts. `sdpbb.bounds.sdp.evidence` says in which form of a certificate each is stated."""
+"""Kinds of cuts. `sdpbb.bounds.sdp.evidence` has the form of each in a certificate."""
 
 Entries = Sequence[tuple[int, int, float]]
 """Terms (p, q, coefficient) of an inequality on the places of a row of blocks."""
@@ -45,7 +45,7 @@ class CutSet:
     row, column : (number of terms,) int32
     coefficient : (number of terms,) float64
     rhs : (number of cuts,) float64
-    members : the blocks that each cut is made of
+    members : the defining blocks of each cut
     """
 
     start: NDArray[np.int64]
@@ -73,7 +73,7 @@ class CutSet:
         """Return the cuts of one inequality on rows of different blocks, (number of cuts, places).
 
         rhs : one number, or one for each cut
-        place, number : of the defining blocks, as `DefiningBlocks.of_rows` has them
+        place, number : as in `DefiningBlocks.of_rows`
         """
         count, (p, q, coefficient) = len(rows), zip(*entries, strict=True)
         first, second = rows[:, p], rows[:, q]
@@ -96,7 +96,7 @@ class CutSet:
         rhs: NDArray[np.float64],
         members: DefiningBlocks,
     ) -> CutSet:
-        """Return cuts from terms in any order; those that meet in one entry are added up.
+        """Return cuts from terms in any order; terms of the same entry are added up.
 
         owner, first, second, coefficient : (terms,) the cut of each term, and i, j of its Z_ij
         rhs : (number,)
@@ -139,7 +139,7 @@ class CutSet:
         return keys
 
     def values(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the left-hand sides at Z, (number of cuts,); satisfied where >= rhs."""
+        """Return the left-hand sides at Z, (number of cuts,); a cut holds if its side is >= rhs."""
         terms = self.coefficient * Z[self.row, self.column]
         return np.bincount(self.owner, terms, len(self)).astype(np.float64)
 
@@ -174,8 +174,8 @@ class CutSet:
         """Return the same inequalities after blocks are merged: block i becomes block_of[i].
 
         A clustering of the merged blocks is a clustering of the old ones with
-        Z_old[i, j] = Z_new[block_of[i], block_of[j]], so every cut stays valid; terms that meet in
-        one entry are added up.
+        Z_old[i, j] = Z_new[block_of[i], block_of[j]], so every cut stays valid. Terms of the same
+        entry are added up.
         """
         return CutSet.summed(
             self.owner,
@@ -192,13 +192,13 @@ class ScaledCuts:
     """CutSet in the coordinates of Y, ready for the compiled sweeps.
 
     Each cut is <B, Y> >= b with a symmetric matrix B of Frobenius norm 1. The sweeps read and
-    write the upper triangle only, in svec coordinates: entries off the diagonal times sqrt(2), so
-    that products of vectors are those of matrices.
+    write only the upper triangle, in svec coordinates. These multiply entries off the diagonal by
+    sqrt(2), so that inner products are the same.
 
     start : of the terms of each cut, as in its `CutSet`
-    touched : positions, row * m + column, that cuts have terms at, in ascending order
-    root : what the entry at each is multiplied by in svec coordinates
-    place : of the position of each term, among them
+    touched : positions, row * m + column, of terms of cuts, ascending
+    root : factor of each in svec coordinates
+    place : place of the position of each term in touched
     entry : the entry of B there
     term : the same in svec coordinates, 0 where Y is 0
     norm : (number of cuts,) the factor that the unscaled cut was divided by
@@ -227,7 +227,7 @@ class ScaledCuts:
         """
         m = len(inverse_roots)
         position = cuts.row.astype(np.int64) * m + cuts.column
-        # Loops are a third faster at places that have no sign.
+        # Loops are a third faster with unsigned places.
         place_of = np.zeros(m * m, np.uint32)
         place_of[position] = 1
         touched = np.flatnonzero(place_of)
@@ -254,14 +254,14 @@ class ScaledCuts:
 class DefiningBlocks:
     """Defining blocks of each cut, from which the checker rebuilds its terms.
 
-    A row is a block at a place of the cut, and a number. In a cut of an integer vector, which stars
-    and cliques are, the numbers are its entries, and all places are 0. Size pairs and soft
-    pairs have their blocks at places 0, 1, ... Sets have parts of blocks at place 0, and
-    capacity cliques their leaves at place 1 besides. Pentagons have estimates at the places of the
-    checker, and their cycles behind these.
+    A row is a block at a place of the cut, and a number. In cuts of integer vectors (stars and
+    cliques) the numbers are the entries, and all places are 0. Size pairs and soft pairs have their
+    blocks at places 0, 1, ... Sets have parts of blocks at place 0; capacity cliques also have
+    their leaves at place 1. Pentagons have estimates at the places of the checker, and then their
+    cycles.
 
-    After blocks are merged a place may have the same block several times. Then the numbers add up,
-    and the inequalities hold (see `sdpbb.checker.kernel.cuts`).
+    After a merge a place may have the same block several times. Then the numbers add up, and the
+    inequalities hold (see `sdpbb.checker.kernel.cuts`).
 
     Attributes
     ----------
@@ -288,7 +288,7 @@ class DefiningBlocks:
     ) -> DefiningBlocks:
         """Return the blocks of `count` cuts of one kind, from rows in the order of the cuts.
 
-        owner, place, block, number : (rows,) the cut of each, and what it has
+        owner, place, block, number : (rows,) the cut of each row, and its values
         """
         return cls(
             np.full(count, kind_number(kind), np.uint8),
@@ -308,7 +308,7 @@ class DefiningBlocks:
     ) -> DefiningBlocks:
         """Return the blocks of cuts of one kind: the rows of blocks, (number of cuts, width).
 
-        place, number : one for all, or (width,)
+        place, number : one number for all, or (width,)
         """
         count, width = blocks.shape
         return cls(
@@ -357,8 +357,7 @@ def _selected_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Select rows of a compressed-row structure.
 
-    Return the starts of the rows at the given positions, as rows of their own, and the positions of
-    their entries among the old ones.
+    Return the starts of the selected rows, and the old positions of their entries.
     """
     lengths = np.diff(start)[positions]
     new = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -366,15 +365,15 @@ def _selected_rows(
 
 
 Found = tuple[NDArray[Any], ...]
-"""Arrays of as many entries, or rows, as candidates were found."""
+"""Arrays with one entry, or row, for each candidate found."""
 
 
 def found_by_centres(step: Callable[[int, int], Found], m: int) -> Found:
-    """Return what threads find with each of m blocks as the centre of a cut.
+    """Return the candidates that threads find with each of m blocks as the centre of a cut.
 
-    Looking for the cuts of a centre takes some hundred operations for each other block, at least.
+    For each centre this takes at least some hundred operations per other block.
 
-    step : finds those of the centres first to last - 1
+    step : finds the candidates of centres first to last - 1
     """
     found = in_pieces(step, row_pieces(m, 1000.0 * m**2))
     return tuple(map(np.concatenate, zip(*found, strict=True)))

@@ -1,20 +1,19 @@
 """Pentagon cuts.
 
-For five blocks in a circle, with x_pq = 1 where p and q share a cluster, else 0,
+For five blocks in a circle, with x_pq = 1 if p and q share a cluster, and 0 otherwise,
 
     2 - sum of x_pq over the edges + sum of x_pq over the chords >= 0.
 
-Valid: blocks of the five that share a cluster have at most one edge more than chords (two or three
-of them; four and five have as many), and at most two clusters hold two of the five or more. This
-is the 2-chorded odd cycle inequality of Grötschel and Wakabayashi (1990). It is no sum over
-clusters of terms that are each nonnegative: it compares clusters of different weights, as no other
-family here does.
+Valid: two or three of the five in one cluster have at most one edge more than chords, four and five
+as many. At most two clusters hold two or more of the five. This is the 2-chorded odd cycle
+inequality of Grötschel and Wakabayashi (1990). Unlike other families, it is not a sum of
+nonnegative terms of single clusters.
 
 x is not linear in Z, but has linear estimates. With the weights e_s of all blocks s,
 
-    x_pq = sum of e_s z_s,  z_s = 1 / |C| if p, q and s are in one cluster C, else 0,
+    x_pq = sum of e_s z_s,  z_s = 1 / |C| if p, q and s are in one cluster C, and 0 otherwise.
 
-where z_s is at most Z_pq, Z_ps and Z_qs, and at least 0, Z_pq + Z_ps - Z_pp, Z_pq + Z_qs - Z_qq and
+Here z_s is at most Z_pq, Z_ps and Z_qs, and at least 0, Z_pq + Z_ps - Z_pp, Z_pq + Z_qs - Z_qq and
 Z_ps + Z_qs - Z_ss. Any choice for every s is valid: lower estimates on the edges, upper ones on the
 chords.
 """
@@ -32,24 +31,24 @@ from sdpbb.runtime.jit import njit
 
 # Maximum five-cycles of groups. Memory for all of them is reserved.
 CYCLES = 10
-# Maximum cuts for each cycle, through other members of the groups. A cut through one member says
-# little about the others.
+# Maximum cuts for each cycle, through other members of the groups. A cut through one member hardly
+# limits the others.
 COPIES = 40
-# Minimum shared part of their clusters for two blocks of one group.
+# Minimum shared part of the clusters of two blocks in one group.
 TIE = 0.9
 # Maximum groups examined.
 GROUPS = 48
 # Minimum violation of a cut; its right-hand side is -2.
 TOLERANCE = 0.02
-# Places of the blocks of a circle, behind those of the checker's estimates.
+# Places of the blocks of a circle, after the places of the checker's estimates.
 CIRCLE = np.arange(30, 35)
 
 
 def separate_pentagons(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
     """Return violated five-cycles through one block of each of five groups.
 
-    Groups are of blocks that share almost all of their clusters. The same cycles through other
-    members of the groups are among them.
+    Blocks of a group are nearly always together. The same cycles through other members of the
+    groups are also returned.
     """
     if not relaxation.node.has_whole_weights:
         return CutSet.empty()
@@ -66,7 +65,7 @@ def separate_pentagons(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet
     distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
     cuts = pentagon_cuts(Z, relaxation, distinct)
     violated = cuts.select(cuts.rhs - cuts.values(Z) > TOLERANCE)
-    # Where pairs are forbidden, different cycles may be the same cut.
+    # With forbidden pairs, different cycles may give the same cut.
     first = np.unique(violated.keys, return_index=True)[1]
     return violated.select(np.sort(first))
 
@@ -74,10 +73,10 @@ def separate_pentagons(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet
 def tied_groups(
     Z: NDArray[np.float64], weights: NDArray[np.float64], tie: float, at_most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find groups of blocks that share almost all of their clusters.
+    """Find groups of blocks that are nearly always together.
 
-    Each block is in the group of the first one that it is tied to, i and j being tied when Z_ij >=
-    tie max(Z_ii, Z_jj).
+    Blocks i and j are tied if Z_ij >= tie max(Z_ii, Z_jj). Each block is in the group of the first
+    block that it is tied to.
 
     Returns the first blocks of the `at_most` groups with the most points, (g,), and the first block
     of the group of every block, (m,).
@@ -119,8 +118,8 @@ def together_estimates(
 ) -> tuple[Reals, Reals]:
     """Return lower and upper linear estimates (g, g) of x_pq for pairs of the given blocks.
 
-    x_pq is 1 if p and q share a cluster. The estimates are the values at Z of what
-    `pentagon_estimates` returns (see the head of this module).
+    x_pq is 1 if p and q share a cluster. The estimates are values at Z of the terms of
+    `pentagon_estimates` (see the docstring of this module).
     """
     g = len(blocks)
     m = len(weights)
@@ -154,7 +153,7 @@ def _shared_by_three(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return lower estimates of z_s for pairs p, q (c,) and all s, and whether z_s may be above 0.
 
-    The three (3, c, m) estimates are those about p, q and s; for s = p and s = q the first two are
+    The three (3, c, m) estimates are centred at p, q and s. For s = p and s = q the first two are
     Z_pq.
     """
     pair, entries = Z[p, q][:, None], np.diag(Z)
@@ -170,10 +169,10 @@ def violated_pentagons(lower: Reals, upper: Reals, tolerance: float, at_most: in
 
     The violation is the sum of `lower` over edges less `upper` over chords beyond 2 + tolerance.
 
-    Each path a b c of a cycle costs 1 - lower_ab - lower_bc + 2 upper_ac, and a cycle is violated
-    when its five paths cost less than 1 together. From some path on, the first 1, 2, 3 paths cost
-    no more than 1, 2, 3 fifths of what all do, so the search is exact although it continues from no
-    other.
+    Each path a b c of a cycle costs 1 - lower_ab - lower_bc + 2 upper_ac. A cycle is violated if
+    its five paths cost less than 1 together. In each cycle there is a first path from which the
+    first 1, 2, 3 paths cost at most 1, 2, 3 fifths of the total. So the search is exact although it
+    drops other beginnings.
     """
     g = lower.shape[0]
     fifth = (1.0 - 2.0 * tolerance) / 5.0
@@ -202,8 +201,7 @@ def violated_pentagons(lower: Reals, upper: Reals, tolerance: float, at_most: in
                         cost += 2.0 * (upper[d, a] + upper[e, b])
                         if cost >= value[at_most - 1]:
                             continue
-                        # The cycle can come again, from another block or backwards: write it from
-                        # its first block, towards the smaller neighbour.
+                        # Store a cycle once: from its first block towards the smaller neighbour.
                         cycle[0], cycle[1], cycle[2], cycle[3], cycle[4] = a, b, c, d, e
                         first = np.argmin(cycle)
                         step = 1 if cycle[(first + 1) % 5] < cycle[(first + 4) % 5] else 4
@@ -233,8 +231,8 @@ def pentagon_estimates(
 ) -> NDArray[np.int64]:
     """Return the sharpest estimates at Z of the pentagon cuts of the rows of cycles, (c, 5).
 
-    They are rows (number, 3): cut, place and block s. On chords they are upper ones, where Z_pq is
-    not the sharpest.
+    They are rows (number, 3): cut, place and block s. Chords have upper estimates, if these are
+    sharper than Z_pq.
     """
     found = []
     for a in range(5):

@@ -1,14 +1,14 @@
 """Soft pairs: inequalities that a clustering may violate at a price, so that multipliers have caps.
 
-For a clustering matrix Z, Z_ih = 1/|C| where i and h share a cluster C and 0 elsewhere, and for
-blocks of weights e_h,
+For a clustering matrix Z (Z_ih = 1/|C| if i and h share a cluster C, and 0 otherwise) and blocks of
+weights e_h,
 
     i and j share a cluster:      sum_h e_h max(0, Z_ih + Z_jh - Z_hh) = 1,  else 0,
     i and j are in different ones: sum_h e_h |Z_ih - Z_jh| / 2 = 1,           else 0.
 
-In the first sum a term is positive for h in the cluster that holds both, where it is e_h/|C|; in
-the second for h in one of their two clusters, each of which has e_h/|C| adding up to 1. So the
-price w of a violated pair is, with equality,
+In the first sum the terms of h in the common cluster C are e_h/|C|, and the others 0. In the second
+the terms of h in either of the two clusters are e_h/|C| / 2. So the price w of a violated pair is
+exactly
 
     soft cannot-link    sum_h (w e_h) max(0, Z_ih + Z_jh - Z_hh),
     soft must-link      sum_h (w e_h / 2) (max(0, Z_ih - Z_jh) + max(0, Z_jh - Z_ih)),
@@ -18,12 +18,12 @@ convex functions of Z. Each term is the price of violating an inequality,
     soft cannot-link    Z_hh - Z_ih - Z_jh >= 0   at w e_h for each unit,
     soft must-link      Z_jh - Z_ih >= 0 and the same with i and j exchanged, at w e_h / 2,
 
-and in the dual function the price is the cap of the inequality's multiplier t: t times what is
-violated is at most the price, so that the bound is one on the sum of squares plus the prices. For h
-= i and h = j the first is -Z_ij >= 0, at w (e_i + e_j).
+and in the dual function the price is the cap of the inequality's multiplier t. So t times the
+violation is at most the price, and the bound holds for the sum of squares plus the prices. For
+h = i and h = j the first is -Z_ij >= 0, at w (e_i + e_j).
 
-Caps come from the relaxation (`multiplier_caps`), never from where a cut was found: a cut whose
-pair has been decided, or merged, has cap 0.
+Caps come from the relaxation of the node (`multiplier_caps`), not from the node that found a cut: a
+cut whose pair has been decided, or merged, has cap 0.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ def separate_soft_pairs(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSe
             pair, h = pair[chosen], h[chosen]
         rows = np.column_stack([a[pair], b[pair], h])
         cuts = cuts + CutSet.of_rows(kind, rows, TERMS[kind], place=np.arange(3))
-    # Of a soft cannot-link and h = i, two terms are the same entry.
+    # In a soft cannot-link with h = i, two terms are the same entry.
     return cuts.merged(np.arange(relaxation.m))
 
 
 def multiplier_caps(relaxation: Relaxation, cuts: CutSet) -> NDArray[np.float64]:
-    """Return what each multiplier of the cuts (number,) may be at most, in units of scale.
+    """Return the upper limits of the multipliers of the cuts (number,), in units of scale.
 
-    It is inf but for terms of soft pairs. Where a term occurs several times, they share its price.
+    They are inf except for terms of soft pairs. Equal terms share their price.
     """
     caps = np.full(len(cuts), np.inf)
     kind, soft, m = cuts.members.kind, relaxation.soft, relaxation.m

@@ -50,9 +50,9 @@ LEAVES = 14
 
 
 def separate_triangles(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-    """Return the most violated pair and triangle cuts of some arms, or of all if these hold none.
+    """Return the most violated pair and triangle cuts of some arms, or of all if these give none.
 
-    Looking at all arms is exact up to TOLERANCE.
+    With all arms the separation is exact up to TOLERANCE.
     """
     m, r = relaxation.m, relaxation.inverse_roots
     for arms in (ARMS, m):
@@ -65,9 +65,9 @@ def separate_triangles(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet
 
 
 def separate_stars(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-    """Return the most violated stars of three leaves and more that were grown, each once.
+    """Return the most violated stars of three leaves or more, each once.
 
-    They grow greedily from some neighbours of each centre, or from all if these hold none.
+    They grow greedily from some neighbours of each centre, or from all if these give none.
     """
     m, r = relaxation.m, relaxation.inverse_roots
 
@@ -104,14 +104,14 @@ def star_cuts(
 
 
 def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
-    """Return the triangle cuts of the rows (i, j, h) of ijh; a pair cut where h = j."""
+    """Return the triangle cuts of the rows (i, j, h) of ijh; h = j: the pair cut."""
     return star_cuts(ijh[:, 0], ijh[:, 1:], np.where(ijh[:, 1] == ijh[:, 2], 1, 2))
 
 
 def nearest(Z: NDArray[np.float64], count: int, first: int, last: int) -> NDArray[np.intp]:
     """Return the columns of the largest entries of rows first to last - 1 of Z, off the diagonal.
 
-    A row for each, `count` of them or all, the largest first.
+    Each row has `count` columns, or all, the largest entries first.
     """
     rows, m = -Z[first:last], len(Z)
     rows[np.arange(last - first), np.arange(first, last)] = np.inf
@@ -121,9 +121,9 @@ def nearest(Z: NDArray[np.float64], count: int, first: int, last: int) -> NDArra
     return np.take_along_axis(columns, order, axis=1)
 
 
-# Entries of a row that are looked at together.
+# Entries of a row that are examined together.
 CHUNK = 64
-# Multiples of it are spread evenly modulo 1.
+# Its multiples are spread evenly modulo 1.
 GOLDEN = 0.6180339887498949
 
 
@@ -131,20 +131,20 @@ GOLDEN = 0.6180339887498949
 def violated_triangles(
     Z: Reals, r: Reals, tolerance: float, per_arm: int, arms: int, first: int, last: int
 ) -> tuple[NDArray[np.int32], Reals]:
-    """Separate triangle cuts: of each arm (i, j) the `per_arm` most violated, and the pair cut.
+    """Separate triangle cuts: the `per_arm` most violated of each arm (i, j), and its pair cut.
 
-    The cuts of an arm are (i, j, h) with Z_ih <= Z_ij; its violated pair cut is returned with
-    h = j. Every violated triangle has an arm with Z_ij > Z_ii / 2. Those looked at are spread
-    evenly over these, from different ones on for each centre. All h of an arm are looked at in the
-    order of the blocks, so that loops compile to vector instructions.
+    The cuts of an arm are (i, j, h) with Z_ih <= Z_ij; its violated pair cut has h = j. Every
+    violated triangle has an arm with Z_ij > Z_ii / 2. The arms examined are spread evenly over
+    these, with a different first one for each centre. All h of an arm are examined in the order of
+    the blocks, so that loops compile to vector instructions.
 
     Z : (m, m) affinity
     r : (m,) 1/sqrt(size)
-    arms : of each centre, at most
-    first, last : the centres are those from the first to before the last
+    arms : maximum number for each centre
+    first, last : the centres are first to last - 1
 
-    A violation counts when it is above tolerance times Z_ii, and is measured as the distance of Y
-    to the cut's hyperplane.
+    A violation must be above tolerance times Z_ii. It is measured as the distance of Y to the cut's
+    hyperplane.
 
     Returns ijh (c, 3) int32 and distance (c,).
     """
@@ -172,7 +172,7 @@ def violated_triangles(
             rij = r[i] * r[j]
             found = 0
             shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
-            least = slack  # violations up to this are none, or not among the best
+            least = slack  # violations up to this do not count, or are not among the best
             for start in range(0, m, CHUNK):
                 a, b = Zi[start : start + CHUNK], Zj[start : start + CHUNK]
                 n_above = 0
@@ -206,10 +206,7 @@ def violated_triangles(
 
 @njit(cache=True, nogil=True)
 def _insert(best_h: Integers, best_v: Reals, found: int, h: int, v: float) -> int:
-    """Insert h among the best so far, in place of the last one if there are enough.
-
-    Returns how many there are.
-    """
+    """Insert h among the best so far, dropping the last if there are too many; return how many."""
     found = min(found + 1, len(best_h))
     s = found - 1
     while s > 0 and best_v[s - 1] < v:
@@ -223,10 +220,9 @@ def _insert(best_h: Integers, best_v: Reals, found: int, h: int, v: float) -> in
 
 @njit(cache=True)
 def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota: int) -> Integers:
-    """Select triangles such that no pair of blocks is in too many; return their positions.
+    """Return the positions of the first `quota` triangles in an order.
 
-    They are the first `quota` in the given order with no pair of blocks in more than `per_pair` of
-    them.
+    A triangle is skipped if it has a pair of blocks that `per_pair` selected triangles have.
     """
     used = np.zeros((m, m), np.int16)
     chosen = np.empty(min(quota, len(order)), np.int64)
@@ -261,15 +257,15 @@ def violated_stars(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Reals]:
     """Grow star cuts greedily.
 
-    For each centre i, from the first to before the last, and each of its nearest j, T starts as {j}
-    and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is positive. Where
-    there are more than `starts` such j, it starts with so many, evenly spread.
+    For each centre i, first to last - 1, and each of its nearest j, T starts as {j}. It grows by
+    the h with the largest Z_ih - sum of Z_lh over l in T while that is positive. At most `starts`
+    of the j are tried, evenly spread.
 
     nearest : (last - first, n) for each i the n nearest j, other than i, the nearest first
 
-    Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
-    least three leaves that are violated by more than tolerance times Z_ii; distance is that of Y to
-    the cut's hyperplane.
+    Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) of the stars with at
+    least three leaves that are violated by more than tolerance times Z_ii. The distance is from Y
+    to the cut's hyperplane.
     """
     m = Z.shape[0]
     capacity = (last - first) * min(nearest.shape[1], starts)

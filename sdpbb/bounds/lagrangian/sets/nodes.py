@@ -1,13 +1,13 @@
-"""Arrays of the branch and bound over clusters: blocks, stack of nodes, work arrays; its moves.
+"""Arrays of the branch and bound over clusters (blocks, nodes, work arrays), and its moves.
 
 Notation of all kernels: a set X of blocks has E(X) points, mean y(X) and value
 
     f(X) = sum_{i in X} (e_i || c_i - y(X) ||^2 - a_i)
          = min_y sum_{i in X} (e_i || c_i - y ||^2 - a_i),
 
-where e_i, c_i are the size and mean of block i, and a_i its price less its own scatter. Where
-there are soft pairs, a_i is less half the weight of its soft must-links, too, and f(X) has the W_ij
-of all pairs inside X besides: w for a soft cannot-link of weight w, -w for a soft must-link.
+where e_i, c_i are the size and mean of block i, and a_i its price less its own scatter. With soft
+pairs, a_i is also less half the weight of its soft must-links, and f(X) includes the W_ij of all
+pairs inside X: w for a soft cannot-link of weight w, -w for a soft must-link.
 """
 
 from __future__ import annotations
@@ -24,24 +24,22 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 class PricingArrays(NamedTuple):
-    """Input arrays of the pricing search, blocks ordered so that cliques are contiguous.
+    """Input of the pricing search. Blocks are ordered so that cliques are contiguous.
 
     points : (m, p) means
     weights : (m,)
     clique : (m,) non-decreasing; blocks of one clique are mutually cannot-linked
     start, neighbours : cannot-links of block i in neighbours[start[i] : start[i + 1]], ascending
     linear, pairs, limits : upper limits (b, m), (b, m, m) or (0, m, m), (b,)
-        (`sdpbb.problem.quantities.UpperLimits`)
+        (`sdpbb.problem.quantities.UpperLimits`), whole numbers. The first g limit two-sided
+        quantities: parts of allowed sets may hold too little
+    ranges : (g, q, 2) ranges of what a set may hold of these; some may be empty
     unbudgeted : (m,) blocks that use no budget
-    apart : (m, m) pairs that no set of interest holds: the cannot-links, and what a search knows
-        from its prices
-    reach : (m,) how far a block may be from the mean of a set of interest; inf if not known
-    squares, nearest : (m, m) squared distances of the means; for each block all, the nearest first
-    boxes, by_size : whether boxes are halved, and whether weights are looked at one by one: which
+    apart : (m, m) pairs that no set of interest holds: cannot-links, and pairs excluded by prices
+    reach : (m,) how far a block may be from the mean of a set of interest; inf if unknown
+    squares, nearest : (m, m) squared distances of the means; all blocks by distance from each block
+    boxes, by_size : whether boxes are halved, and whether each number of points is bounded; which
         pays off depends on the dimension
-    measures : (g, m) whole numbers: points, or units of weight; (0, m) where parts of allowed sets
-        are allowed
-    ranges : (g, q, 2) of the sums that a set may have; empty ones may be among them
     soft_start, soft_other, soft_weight : soft pairs of block i, each under both its ends, with
         soft_other[soft_start[i] : soft_start[i + 1]], ascending, and their W
     """
@@ -54,6 +52,7 @@ class PricingArrays(NamedTuple):
     linear: Reals
     pairs: Reals
     limits: Reals
+    ranges: Reals
     unbudgeted: Booleans
     apart: Booleans
     reach: Reals
@@ -61,8 +60,6 @@ class PricingArrays(NamedTuple):
     nearest: Integers
     boxes: bool
     by_size: bool
-    measures: Reals
-    ranges: Reals
     soft_start: Integers
     soft_other: Integers
     soft_weight: Reals
@@ -71,18 +68,19 @@ class PricingArrays(NamedTuple):
 class Stack(NamedTuple):
     """Nodes from the root to the present one, by depth d.
 
-    Node d holds the sets X with chosen <= X <= chosen + candidates whose mean is in a box and no
-    farther than radius from the mean of chosen.
+    Node d holds the sets X with chosen <= X <= chosen + candidates. Their mean is in a box, and at
+    most radius away from the mean of chosen.
 
-    chosen : (d, m) marks; size, moment, scatter, profit, used : of them, (d,), (d, p) sum of
-        e_i c_i, (d,) sum of e_i || c_i - mean ||^2, (d,) sum of a_i, (d, b) of the budgets
+    chosen : (d, m) marks
+    size, moment, scatter, profit, used : sums over chosen: (d,) of e_i, (d, p) of e_i c_i, (d,) of
+        e_i || c_i - mean ||^2, (d,) of a_i, (d, b) of the budgets
     low, high : (d, p) the box
     radius : (d,)
     candidates, n_candidates : (d, m) in ascending order, (d,)
-    pending : (d,) what is left to do there: NOTHING, or the exclusion of block pending >= 0, or the
-        upper half of the box along coordinate UPPER - pending, from cut on
+    pending : (d,) second child: NOTHING, or the exclusion of block pending >= 0, or the upper half
+        of the box along coordinate UPPER - pending, from cut on
     cut : (d,)
-    likely : (d,) how many points more than chosen a set of interest may have, if any
+    likely : (d,) number of further points with which a set of interest is likely
     """
 
     chosen: Booleans
@@ -106,23 +104,21 @@ class Scratch(NamedTuple):
 
     distance : from the mean of chosen
     near : squared distance from the box
-    gain : what the candidate adds to the bound at least, in an interval of radii
+    gain : least change of the bound by the candidate, in an interval of radii
     inside, outside : bounds on the sets with the candidate, and without
-    rivals : (m,) per block: what its cannot-linked candidates can add together, as a positive
-        number
+    rivals : (m,) per block: the most that its cannot-linked candidates can gain together, >= 0
     place : (m,) position of a block among the candidates, or -1
     met : (m,) marks of the set of the least value chosen on the way, if that is below upper
     weight_sums, pair_sums : (m, m + 2) per candidate: points, and sum of e_l squared distance, of
         the nearest candidates that it can share a cluster with
     at : (m,) position in these
-    key : (m,)
-    worth : (m,) per block: the most that a candidate adds to profits, whatever else is chosen
-    lifted : (m,) that, and what it is worth towards the sizes and weights that are allowed
-    keen, dull : (m,) per block: the most that a candidate can be worth to a set that holds it, and
-        the least that it is worth to one that does not
-    shift : (1,) what bounds from `lifted` have to be raised by
-    held, fewest, most : (g,) by measure: what the chosen blocks have, and the least and the most
-        that an allowed set has
+    key : (m,) least change of the bound by the candidate, with a range of points
+    worth : (m,) per block: the largest profit of a candidate, whatever else is chosen
+    lifted : (m,) the same, with the multipliers of the two-sided quantities
+    max_gain_inside : (m,) per block: upper bound on the gain of any set by holding the candidate
+    min_gain_outside : (m,) per block: lower bound on the gain of any set by adding the candidate
+    shift : (1,) constant to add to bounds from `lifted`
+    fewest, most : (g,) the least and the most that an allowed set holds of each quantity
     """
 
     distance: Reals
@@ -139,19 +135,18 @@ class Scratch(NamedTuple):
     key: Reals
     worth: Reals
     lifted: Reals
-    keen: Reals
-    dull: Reals
+    max_gain_inside: Reals
+    min_gain_outside: Reals
     shift: Reals
-    held: Reals
     fewest: Reals
     most: Reals
 
 
-# What a node has left to do: nothing, the upper half of its box along coordinate c as UPPER - c, or
-# the exclusion of a block as its number.
+# Values of `Stack.pending`: no second child; the upper half of the box along coordinate c as
+# UPPER - c. Blocks to exclude are their numbers.
 NOTHING, UPPER = -1, -2
 
-# What is called from compiled code only needs no wrapper, which would take longer to compile.
+# Functions that only compiled code calls compile faster without a wrapper for Python.
 inner: Callable[[Kernel], Kernel] = njit(cache=True, no_cpython_wrapper=True)
 
 
@@ -179,7 +174,7 @@ def copy_to_child(stack: Stack, d: int) -> None:
 
 @inner
 def consumption(data: PricingArrays, chosen: Booleans, b: int, j: int) -> float:
-    """Return the consumption of budget b by block j beside the chosen blocks."""
+    """Return how much of budget b block j uses, together with the chosen blocks."""
     total: float = data.linear[b, j]
     if len(data.pairs):
         for i in range(len(chosen)):
@@ -190,7 +185,7 @@ def consumption(data: PricingArrays, chosen: Booleans, b: int, j: int) -> float:
 
 @inner
 def fits(data: PricingArrays, chosen: Booleans, used: Reals, j: int) -> bool:
-    """Return whether block j exceeds no budget beside the chosen blocks, which use `used` (b,)."""
+    """Return whether block j fits the budgets, of which the chosen blocks use `used` (b,)."""
     for b in range(len(data.limits)):
         if used[b] + consumption(data, chosen, b, j) > data.limits[b]:
             return False
@@ -199,7 +194,7 @@ def fits(data: PricingArrays, chosen: Booleans, used: Reals, j: int) -> bool:
 
 @inner
 def tied(data: PricingArrays, chosen: Booleans, j: int) -> float:
-    """Return what soft pairs of block j with chosen blocks add to a value, the sum of their W."""
+    """Return the sum of W over the soft pairs of block j with chosen blocks."""
     total = 0.0
     if len(data.soft_other):
         for at in range(data.soft_start[j], data.soft_start[j + 1]):
@@ -210,7 +205,7 @@ def tied(data: PricingArrays, chosen: Booleans, j: int) -> float:
 
 @inner
 def all_fit(data: PricingArrays, stack: Stack, d: int) -> bool:
-    """Return whether all candidates together exceed no budget, False if that is not easily seen."""
+    """Return whether all candidates together fit the budgets; False if pairs count."""
     if len(data.pairs):
         return False
     for b in range(len(data.limits)):
@@ -224,7 +219,7 @@ def all_fit(data: PricingArrays, stack: Stack, d: int) -> bool:
 
 @inner
 def include(data: PricingArrays, stack: Stack, d: int, j: int, profits: Reals) -> None:
-    """Choose block j: candidates that it excludes go, and the mean moves."""
+    """Choose block j: move the mean, and remove the candidates that it excludes."""
     size, e = stack.size[d], data.weights[j]
     square = 0.0
     if size > 0.0:
