@@ -25,7 +25,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.problem.feasibility import Packing, packed_exactly
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, no_limit
+from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime, TimeLeft, at_most, check_time, no_limit
 
 # Share of the remaining time that one integer programme may take: the first is not the last.
 PROGRAMME_SHARE = 0.1
@@ -331,11 +331,9 @@ class SizedAssignment:
         # The programme has clusters in the order of the list.
         cluster = np.argsort(self._places(costs), kind="stable")
         above = costs - costs.min(axis=1, keepdims=True)  # the others have more digits so
-        before = time_left()
-        within = at_most(time_left, self._seconds)
+        began, within = RUN_CLOCK(), at_most(time_left, self._seconds)
         packing = packed_exactly(self.contraction, above[:, cluster], within, soft)
-        if np.isfinite(before):
-            self._seconds -= before - time_left()
+        self._seconds -= RUN_CLOCK() - began
         if packing.labels is None:
             return packing
         return packing._replace(labels=cluster[packing.labels])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import combinations, product
 from random import Random
+from time import sleep
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from heuristics.assignment.steps import SizedAssignment
 from heuristics.result import HeuristicStatus
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
+from sdpbb.problem.feasibility import Packing
 from tests.any_instance import drawn_instance
 
 PARTS = ("equal points", "pairs")
@@ -83,6 +85,23 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
         reached = objective(contraction, costs, 0.5, found.labels)
         assert reached == pytest.approx(least, rel=1e-9, abs=1e-9)
         assert reached >= objective(contraction, costs, 0.5, free) - 1e-9
+
+
+def test_integer_programmes_share_their_seconds_without_a_time_limit(monkeypatch):
+    seconds = []
+
+    def slow(contraction, costs, time_left, soft):
+        seconds.append(time_left())
+        sleep(0.05)
+        return Packing(None)
+
+    monkeypatch.setattr(steps, "packed_exactly", slow)
+    contraction = contract(Instance(np.arange(6.0)[:, None], 2, cannot_link=[(0, 1)], max_size=4))
+    step = SizedAssignment(contraction, 0.12)
+    for _ in range(5):
+        assert step.of_costs(np.ones((6, 2))).labels is None
+    assert np.all(np.diff(seconds) < -0.05)
+    assert len(seconds) <= 3
 
 
 @pytest.mark.parametrize("method", [BLPKM(), IPCKMeans(), PCCC(), BHKMeans()])
