@@ -23,8 +23,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import cluster_means
-from heuristics.assignment import Assignment, AssignmentParameters
+from heuristics.alternating import cluster_means, costs_of_labels
+from heuristics.assignment.potts import Potts, signed_pairs
+from heuristics.assignment.search import construct, improve, mend
 from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
 from heuristics.local_search import SWAP_BLOCKS
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
@@ -404,7 +405,8 @@ def exercise_rare(contraction: Contraction) -> None:
 
     contraction : with cannot-links
     """
-    by_search = AssignmentParameters(table_budget=0, max_rows=0)
-    assign = Assignment(contraction, by_search)
-    for first in range(2):  # the second time from the labels of the first
-        assign(contraction.means[first : first + contraction.k])
+    costs = costs_of_labels(contraction, contraction.means[: contraction.k])
+    potts, alike = Potts(costs, *signed_pairs(contraction)), np.zeros(len(costs), np.int64)
+    for labels in (construct(potts), mend(potts, alike)):
+        if labels is not None:
+            improve(potts, labels)

@@ -36,8 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating import ComesBack, StepVerdict, alternate, cluster_means
-from heuristics.assignment import AssignmentParameters, AssignmentSolution, PairwiseAssignment
-from heuristics.assignment.steps import SizedAssignment
+from heuristics.assignment.steps import Assignment, SizedAssignment, assignment_of
 from heuristics.first_clustering import first_clustering
 from heuristics.kmeans import unconstrained
 from heuristics.method import Heuristic, RunClock, Soft, best_of_starts
@@ -55,12 +54,6 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, ch
 Distance = Literal["squared", "euclidean"]
 """Distance d from a block to a centre."""
 
-AssignmentStep = Callable[
-    [NDArray[np.float64], NDArray[np.bool_] | None, float, NDArray[np.intp] | None, TimeLeft],
-    AssignmentSolution,
-]
-"""Assignment step of costs (m, k), as `PairwiseAssignment` describes it, within limits or not."""
-
 # A decrease of less than this share of the objective is rounding, and none.
 LEAST_DECREASE = 1e-12
 
@@ -71,7 +64,7 @@ class PenalisedStep:
     Parameters
     ----------
     n_candidates : how many clusters, the nearest ones, a block may join; k for all
-    assign : the assignment step of costs
+    assign : the assignment step
     price : the rule for P, of the distances (m, k) of a step
 
     Attributes
@@ -85,7 +78,7 @@ class PenalisedStep:
         contraction: Contraction,
         distance: Distance,
         n_candidates: int,
-        assign: AssignmentStep,
+        assign: Assignment | SizedAssignment,
         price: Callable[[NDArray[np.float64]], float],
         time_left: TimeLeft = no_limit,
     ) -> None:
@@ -112,7 +105,7 @@ class PenalisedStep:
             nearest = np.argpartition(distances, q - 1, axis=1)[:, :q]
             np.put_along_axis(allowed, nearest, True, axis=1)
         costs = self._contraction.weights[:, None] * distances
-        found = self._assign(costs, allowed, penalty, self._start, self._time_left)
+        found = self._assign.of_costs(costs, allowed, penalty, self._start, self._time_left)
         if found.labels is None:
             raise OutOfTime
         self._start, self.penalty = found.labels, penalty
@@ -241,11 +234,8 @@ class AlternatingHeuristic(Heuristic):
         """
         time_left, most = clock.time_left, self.max_iterations
         lists, price = self.n_candidates(contraction), None
-        seconds = self.assignment_time_limit
-        limits = AssignmentParameters(time_limit=seconds)
-        assign: AssignmentStep = PairwiseAssignment(contraction, limits)
-        if contraction.has_limits:
-            assign = SizedAssignment(contraction, math.inf, True, seconds).of_costs
+        step_limit = self.assignment_time_limit
+        assign = assignment_of(contraction, math.inf, None, step_limit, True, is_thorough=True)
         for _ in range(self.n_starts):
             centres = kmeans_plus_plus(contraction, rng, time_left)
             step = PenalisedStep(contraction, self.distance, lists, assign, self.price, time_left)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heuristics.assignment import PairwiseAssignment
+from heuristics.assignment import Assignment
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Heuristic, RunClock, contract_and_colour
 from heuristics.parameters import SOLVER_HELP
@@ -72,9 +72,9 @@ class PostProcessing(Heuristic):
         contraction, feasible = contracted
         try:
             agreement = self._agreement(instance, contraction, rng, clock)
-            assign = PairwiseAssignment(contraction)
+            assign = Assignment(contraction, is_thorough=True)
             np.negative(agreement, out=agreement)
-            found = assign(agreement, start=feasible, time_left=clock.time_left)
+            found = assign.of_costs(agreement, start=feasible, time_left=clock.time_left)
         except OutOfTime:  # what is known keeps the constraints
             return SearchResult(contraction.lift(feasible), clock.reason, 0)
         labels = feasible if found.labels is None else found.labels

@@ -19,7 +19,7 @@ least as tight, and a solution pays for one of them at most.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,26 +46,12 @@ ROWS_PER_SECOND = 20_000
 NOTHING, INFEASIBLE = AssignmentSolution(None), AssignmentSolution(None, is_infeasible=True)
 
 
-@dataclass(frozen=True)
-class AssignmentParameters:
-    """Limits of assignment steps.
-
-    table_budget : steps of dynamic programming for one component
-    max_rows : of an integer programme; the local search takes larger components
-    time_limit : seconds of one step by a search or an integer programme
-    """
-
-    table_budget: float = TABLE_BUDGET
-    max_rows: int = MAX_ROWS
-    time_limit: float = math.inf
-
-
 class PottsSolver:
     """Solver of assignment steps: it keeps components and tables for as long as they serve.
 
     Parameters
     ----------
-    parameters : limits
+    step_limit : seconds of one step by a search or an integer programme
     seconds : for integer programmes over all steps together, >= 0
     share : of the remaining seconds, what one programme may take
     is_brief : whether to leave out tabu search, and labels constructed besides a start
@@ -73,13 +59,13 @@ class PottsSolver:
 
     def __init__(
         self,
-        parameters: AssignmentParameters,
+        step_limit: float = math.inf,
         seconds: float = math.inf,
         share: float = 1.0,
         is_brief: bool = False,
     ) -> None:
-        self._parameters, self._is_brief = parameters, is_brief
-        self._seconds, self._share = seconds, share
+        self._step_limit, self._seconds = step_limit, seconds
+        self._share, self._is_brief = share, is_brief
         self._structure: _Structure | None = None
 
     def minimise(
@@ -100,7 +86,7 @@ class PottsSolver:
             If the integer programming solver fails.
         """
         if self._structure is None or not self._structure.serves(potts):  # k-means often settles
-            self._structure = _Structure(potts, self._parameters.table_budget, time_left)
+            self._structure = _Structure(potts, time_left)
         structure = self._structure
         labels = np.argmin(potts.costs, axis=1)
         has_label = potts.allowed[np.arange(potts.n), labels].all()
@@ -109,7 +95,7 @@ class PottsSolver:
             return INFEASIBLE
         is_optimal, is_missing = True, False
         sizes = [len(pairs) for _, pairs in structure.wide]
-        time_left = at_most(time_left, self._parameters.time_limit)
+        time_left = at_most(time_left, self._step_limit)
         for position, (blocks, pairs) in enumerate(structure.wide):
             # Each component may take its share, by size, of the remaining time.
             share = sizes[position] / sum(sizes[position:])
@@ -152,8 +138,7 @@ class PottsSolver:
     ) -> AssignmentSolution:
         """Solve the integer programme, unless it is too large for the time."""
         seconds = self._share * min(self._seconds, time_left())
-        most = self._parameters.max_rows
-        if n_rows_of(potts, most) > min(most, ROWS_PER_SECOND * seconds):
+        if n_rows_of(potts, MAX_ROWS) > min(MAX_ROWS, ROWS_PER_SECOND * seconds):
             return NOTHING
         began = RUN_CLOCK()
         found = minimise_by_programme(potts, start, seconds, time_left)
@@ -201,7 +186,7 @@ class _Structure:
     wide : blocks and pairs of the components that tables do not solve
     """
 
-    def __init__(self, potts: Potts, budget: float, time_left: TimeLeft) -> None:
+    def __init__(self, potts: Potts, time_left: TimeLeft) -> None:
         self._linked = np.unique(potts.pairs)
         self._allowed = potts.allowed[self._linked]
         self._is_together = potts.weights < 0
@@ -211,12 +196,16 @@ class _Structure:
         degree[ends[matter[self._is_together[matter]]]] = potts.k
         needed = np.minimum(needed, degree)
         self.wide: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
-        total, buckets, numbers = BUDGETS * budget, list[Bucket](), dict[tuple[int, int], int]()
+        total, buckets, numbers = (
+            BUDGETS * TABLE_BUDGET,
+            list[Bucket](),
+            dict[tuple[int, int], int](),
+        )
         for blocks, within in components(potts.n, ends[matter]):
             if buckets or self.wide:
                 check_time(time_left)
             pairs = matter[within]
-            found = eliminate(ends[pairs], needed, min(budget, total))
+            found = eliminate(ends[pairs], needed, min(TABLE_BUDGET, total))
             if found is None:
                 self.wide.append((blocks, pairs))
                 continue

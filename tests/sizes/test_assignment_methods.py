@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, IPCKMeans
-from heuristics.assignment import PairwiseAssignment, steps
-from heuristics.assignment.steps import SizedAssignment
+from heuristics.assignment import steps
+from heuristics.assignment.steps import Assignment, SizedAssignment
 from heuristics.result import HeuristicStatus
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
@@ -66,7 +66,7 @@ def cheapest(contraction, costs, penalty):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_step_within_limits_is_optimal_for_its_costs(seed):
+def test_a_step_within_limits_is_optimal_for_its_costs(seed, monkeypatch):
     hard = drawn_instance(Random(seed), *PARTS, always=["sizes"], n=(3, 6), k=(1, 4))
     pairs = {"must_link": hard.must_link, "cannot_link": hard.cannot_link}
     soft = drawn_soft(hard, seed) if seed % 3 else {}
@@ -76,7 +76,8 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
         return
     step = SizedAssignment(contraction, np.inf, is_exact=True)
     costs = np.random.default_rng(seed).uniform(0.0, 2.0, (contraction.n_blocks, contraction.k))
-    free = PairwiseAssignment(contraction)(costs, penalty=0.5, fill=False).labels
+    monkeypatch.setattr(steps, "fill_by_objective", lambda potts, labels: labels)
+    free = Assignment(contraction, is_thorough=True).of_costs(costs, penalty=0.5).labels
     found = step.of_costs(costs, penalty=0.5)
     least = cheapest(contraction, costs, 0.5)
     assert found.is_optimal == (found.labels is not None) == (least < np.inf)
