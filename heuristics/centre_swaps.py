@@ -50,6 +50,8 @@ class CentreSwaps:
         self._contraction = contraction
         self._blocks = BlockData.of(contraction)
         self._threshold = MINIMUM_IMPROVEMENT * contraction.total
+        is_free = not (contraction.soft or contraction.has_limits)
+        self._is_possible = is_free and 1 < contraction.k < contraction.n_blocks
 
     def __call__(
         self,
@@ -58,7 +60,9 @@ class CentreSwaps:
         effort: float = 1.0,
         time_left: TimeLeft = no_limit,
     ) -> NDArray[np.intp]:
-        """Return labels (m,) at most as costly, with k clusters that keep the cannot-links.
+        """Return labels (m,) at most as costly, with k clusters that satisfy the cannot-links.
+
+        With soft pairs or limits, which the search does not support, return the given labels.
 
         Parameters
         ----------
@@ -69,7 +73,7 @@ class CentreSwaps:
             has
         """
         k, r = self._contraction.k, self._contraction.means.shape[1]
-        if not 1 < k < self._contraction.n_blocks or effort == 0.0:
+        if effort == 0.0 or not self._is_possible:
             return labels
         n_failures = math.ceil(effort * k * min(4 * k, 100))
         most_steps = effort * (STEPS + k * STEPS_PER_CENTRE)

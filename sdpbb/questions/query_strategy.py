@@ -16,8 +16,9 @@ from scipy.spatial import KDTree
 
 from heuristics.alternating import cluster_means
 from heuristics.first_clustering import first_clustering
-from heuristics.incumbents import IncumbentSearch, PreparedSearch
+from heuristics.incumbents import PreparedSearch
 from heuristics.method import RunClock
+from heuristics.parameters import HeuristicSchedule
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import by_first_occurrence
@@ -179,7 +180,7 @@ def _searched(
         if contraction.keeps(labels) and (cost := contraction.cost(labels)) < least:
             best, least = labels, cost
 
-    search = PreparedSearch(IncumbentSearch(), contraction, first, clock.time_left)
+    search = PreparedSearch(HeuristicSchedule(), contraction, first, clock.time_left)
     search.search(np.random.default_rng(seed), None, lambda: clock.is_over, found)
     return best
 

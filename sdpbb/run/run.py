@@ -17,7 +17,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
-from heuristics.incumbents import IncumbentSearch
+from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.bounds.sdp.parameters import LARGEST_CONIC
@@ -276,7 +276,7 @@ class Run:
         return EvaluationContext(
             instance=self._joined,
             bounding=bounding,
-            heuristic=IncumbentSearch(),
+            heuristic=HeuristicSchedule(),
             tolerances=Tolerances(parameters.gap),
             seed=parameters.seed,
             milp_solver=parameters.search.milp_solver,

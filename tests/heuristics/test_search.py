@@ -1,6 +1,7 @@
 """Searches of the engine: starts, local search, swaps of centres, recombination, many starts."""
 
 import tracemalloc
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -374,7 +375,10 @@ def test_each_cheaper_clustering_is_told_and_none_is_dearer_than_a_given_one(is_
     assert lifted.is_feasible(instance)
     assert lifted.sum_of_squares(instance.points) == pytest.approx(best.cost, rel=1e-12)
     for labels in (best.labels, find_feasible(contraction)):
-        better = MultiStart(FEW).run(contraction, rng, descent=descent, start=labels)
+        alone = replace(FEW, n_starts=0)
+        better = MultiStart(alone).run(
+            contraction, rng, descent=Descent(contraction, alone, labels)
+        )
         assert better.source == "given"
         assert better.cost <= contraction.cost(labels)
 
