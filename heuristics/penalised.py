@@ -10,12 +10,12 @@ squares inside the blocks, so that the first two terms are the sum of squares of
 the centres; with d the Euclidean distance, which is the one in the papers, W = 0.
 
 Each step sets P by a rule from the distances, and finds labels that minimise F_P at the centres and
-keep the hard cannot-links (the mixed-binary programmes of the papers). The loop goes on while the
-objective "computed after the update step" decreases. Where P changes with the centres, values of
-different steps are sums of different terms; so the clusterings before and after a step, each with
-its own means, are compared under the P of that step. For a fixed P this is the rule of the papers
-word for word. Under a P that changes, clusterings might follow each other in a circle, each better
-than the last under the P of its time: the loop also ends when one comes back.
+satisfy the hard cannot-links (the mixed-binary programmes of the papers). The loop continues while
+the objective "computed after the update step" decreases. If P changes with the centres, objectives
+of different steps are not comparable. So the clusterings before and after a step, each with its own
+means, are compared under the P of that step. For a fixed P this is the rule of the papers word for
+word. Under a changing P clusterings could cycle, each better than the last under its own P: the
+loop also ends when a clustering repeats.
 
 Sources: P. Baumann, D. S. Hochbaum, PCCC: the pairwise-confidence-constraints-clustering algorithm,
 section 4; P. Baumann, D. S. Hochbaum, A k-means algorithm for clustering with soft must-link and
@@ -39,7 +39,7 @@ from heuristics.alternating import ComesBack, StepVerdict, alternate, cluster_me
 from heuristics.assignment.steps import Assignment, SizedAssignment, assignment_of
 from heuristics.first_clustering import first_clustering
 from heuristics.kmeans import unconstrained
-from heuristics.method import Heuristic, RunClock, Soft, best_of_starts
+from heuristics.method import Heuristic, RunClock, Soft, cheapest_of
 from heuristics.parameters import SOLVER_HELP
 from heuristics.result import SearchResult, Stop
 from heuristics.starts import kmeans_plus_plus
@@ -54,7 +54,7 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, ch
 Distance = Literal["squared", "euclidean"]
 """Distance d from a block to a centre."""
 
-# A decrease of less than this share of the objective is rounding, and none.
+# A decrease of less than this share of the objective is rounding.
 LEAST_DECREASE = 1e-12
 
 
@@ -63,7 +63,7 @@ class PenalisedStep:
 
     Parameters
     ----------
-    n_candidates : how many clusters, the nearest ones, a block may join; k for all
+    n_candidates : number of nearest clusters that a block may join; k for all
     assign : the assignment step
     price : the rule for P, of the distances (m, k) of a step
 
@@ -95,7 +95,7 @@ class PenalisedStep:
         Raises
         ------
         OutOfTime
-            If no labels that keep the hard pairs are found.
+            If no labels that satisfy the hard pairs are found.
         """
         check_time(self._time_left)
         distances, q = self._distances(centres, self._time_left), self._n_candidates
@@ -113,11 +113,11 @@ class PenalisedStep:
 
     @property
     def objective(self) -> float:
-        """F_P of the labels so far at their means, P that of the last step."""
+        """F_P of the labels so far at their means, under P of the last step."""
         return self.cost + self.penalty * self.violated
 
     def rule(self, labels: NDArray[np.intp]) -> StepVerdict:
-        """Return whether the labels of a step are better than those before, under its P."""
+        """Return whether the labels of a step are better than the labels before, under its P."""
         before, known = self.objective, (self.cost, self.violated)
         self._evaluate(labels)
         if self.objective >= before - LEAST_DECREASE * abs(self.objective):
@@ -126,7 +126,7 @@ class PenalisedStep:
         return self._comes_back(labels)
 
     def take(self, labels: NDArray[np.intp]) -> None:
-        """Take labels of no step for the best, with P at their means; the clock is not asked."""
+        """Record labels that come from no step as the best, with P at their means."""
         self.penalty = self._price(self._distances(cluster_means(self._contraction, labels)))
         self._evaluate(labels)
 
@@ -159,7 +159,7 @@ class PenalisedStep:
 class AlternatingHeuristic(Heuristic):
     """Method of exact assignment steps and means in turn.
 
-    A subclass states the price of violated soft constraints. It may say how the instance is
+    A subclass defines the price of violated soft constraints. It may override how the instance is
     contracted, and how many of the nearest clusters a block may join.
     """
 
@@ -193,7 +193,7 @@ class AlternatingHeuristic(Heuristic):
         return contract(instance)
 
     def n_candidates(self, contraction: Contraction) -> int:
-        """Return how many clusters, the nearest ones, a block may join, 1 to k."""
+        """Return the number of nearest clusters that a block may join, 1 to k."""
         return contraction.k
 
     def search(
@@ -207,9 +207,9 @@ class AlternatingHeuristic(Heuristic):
         if isinstance(known, Infeasibility):
             return known
         try:
-            best = best_of_starts(self._ends(contraction, known, rng, clock), clock)
-        except OutOfTime:  # or no assignment step finds labels
-            return SearchResult(None, clock.reason if clock.is_over else Stop.TIME_LIMIT, 0)
+            best = cheapest_of(self._ends(contraction, known, rng, clock), clock)
+        except OutOfTime:  # or no assignment step found labels
+            return SearchResult(None, Stop.TIME_LIMIT, 0)
         return best.lifted(contraction)
 
     def _ends(
@@ -219,13 +219,12 @@ class AlternatingHeuristic(Heuristic):
         rng: np.random.Generator,
         clock: RunClock,
     ) -> Iterator[SearchResult]:
-        """Yield what each set of initial centres ends with.
+        """Yield the result of each set of initial centres.
 
-        P changes from start to start as it does from iteration to iteration: clusterings cost what
-        they cost under that of the first start.
+        As P changes from start to start, the P of the first start prices all clusterings.
 
-        known : labels (m,) that keep the hard constraints: the end of a start whose first
-            assignment step finds none
+        known : labels (m,) that satisfy the hard constraints, the result of a start whose first
+            assignment step finds no labels
 
         Raises
         ------
@@ -253,13 +252,14 @@ class BLPKM(AlternatingHeuristic):
     """k-means with hard constraints by binary linear programmes.
 
     Over the blocks that the constraints force together, with weights s_i and means x_i, an
-    assignment step solves, for centres o_l,
+    assignment step solves, for centres o_l, with the numbers of (MBLP) in the PCCC paper,
 
-        minimise    sum_i s_i d(x_i, o_l(i))
-        subject to  l(i) != l(j) for cannot-links, no cluster empty,
+        minimise    sum_i s_i d(x_i, o_l(i))                              (1), without soft pairs
+        subject to  one label l(i) for every block i, no cluster empty,   (2), (3), (7)
+                    l(i) != l(j) for cannot-links,                        (4)
                     limits on the sizes and weights of clusters.
 
-    It ends when the objective at the means no longer decreases.
+    The run ends when the objective at the means no longer decreases.
     """
 
     name = "blpkm"
@@ -278,11 +278,11 @@ class BHKMeans(AlternatingHeuristic):
         subject to  no cluster empty, limits on the sizes and weights of clusters,
 
     M = max_{i, l} d(x_i, o_l), anew in each step. Must-links and cannot-links are sets of pairs:
-    hard ones and soft ones of weight 1 are one and the same, and a pair that is given twice counts
-    once. The head of the module describes stopping.
+    hard ones and soft ones of weight 1 are treated alike, and a pair given twice counts once. The
+    head of the module describes stopping.
 
-    The result may violate any constraint on pairs; it is within the limits. Its penalised_objective
-    is the objective with M of the last iteration.
+    The result may violate any constraint on pairs, but satisfies the limits. Its
+    penalised_objective is the objective with M of the last iteration.
     """
 
     name = "bh-kmeans"
@@ -340,13 +340,12 @@ class PCCC(AlternatingHeuristic):
 
     which, without the limits, is (MBLP) of the paper, section 4.3, where L_i are all clusters, and
     (R(q)MBLP) where they are the q nearest ones. Weights of parallel soft constraints between two
-    blocks add up, opposing ones are netted off. The blocks are those of `sdpbb.problem.contract`:
-    those of the paper, merged further where the cannot-links leave no choice. The head of
-    the module describes stopping.
+    blocks add up, opposing ones are netted off. `sdpbb.problem.contract` merges the blocks of the
+    paper further if the cannot-links leave no choice. The head of the module describes stopping.
 
-    The result keeps all hard constraints, and the limits. Its penalised_objective is the objective
-    with P of the last iteration; with squared distances it is the sum of squares plus P times the
-    violated weight.
+    The result satisfies all hard constraints, and the limits. Its penalised_objective is the
+    objective with P of the last iteration. With squared distances it is the sum of squares plus P
+    times the violated weight.
     """
 
     name = "pccc"
