@@ -32,7 +32,7 @@ class BestOf(Heuristic):
 
     A run begins at k-means++ centres. It alternates between k-means with exact assignment steps
     (which recolour whole components of the cannot-link graph at a time) and a local search over
-    moves of blocks, swaps, and exchanges of Kempe chains of cannot-linked blocks, until neither
+    moves of blocks and exchanges of Kempe chains of cannot-linked blocks, until neither
     improves. Then centres are swapped, with descents of the blocks near by. At last centres of the
     best clustering are relocated, one at a time, with a descent from there.
 

@@ -170,7 +170,7 @@ class Descent:
         if self.contraction.total - explained(self.contraction, labels) < goal:
             self.offer(labels)
         reached = self.from_labels(labels, goal)
-        together = self.assign.with_soft_pairs(centres, self.time_left)
+        together = self.assign.labels_with_soft_pairs(centres, self.time_left)
         if together is None:
             return reached
         self.offer(together)

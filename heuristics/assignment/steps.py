@@ -26,10 +26,10 @@ from sdpbb.problem.feasibility import Packing, packed_exactly
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime, TimeLeft, at_most, check_time, no_limit
 
-# Share of the remaining time that one integer programme may take: the first is not the last.
+# Share of the remaining time that one integer programme may take: others follow.
 PROGRAMME_SHARE = 0.1
-# Blocks times clusters of integer programmes within limits; and where a repair does, too, and many
-# starts count.
+# Maximum blocks times clusters of integer programmes within limits; and of those used instead of a
+# repair in searches of many starts.
 MOST_VARIABLES, FEW_VARIABLES = 50_000, 5_000
 
 
@@ -46,7 +46,7 @@ class Assignment:
 
     Attributes
     ----------
-    is_possible, is_quick, may_fail : as those of `SizedAssignment`
+    is_possible, is_quick, may_fail : as for `SizedAssignment`
     n_steps : steps so far
     """
 
@@ -96,7 +96,7 @@ class Assignment:
         Raises
         ------
         OutOfTime
-            If no time is left before there are labels.
+            If the time is over before the first labels.
         ParameterError
             If no labels satisfy the cannot-links.
         BackendFailure
@@ -141,7 +141,7 @@ class Assignment:
         Raises
         ------
         OutOfTime
-            If no time is left before the narrow components are solved.
+            If the time is over before the narrow components are solved.
         BackendFailure
             If the integer programming solver fails.
         """
@@ -158,7 +158,7 @@ class Assignment:
         whole = Potts(costs, linked[self._pairs], weights)
         return found._replace(labels=fill_by_objective(whole, labels))
 
-    def with_soft_pairs(self, centres: NDArray[np.float64], time_left: TimeLeft) -> None:
+    def labels_with_soft_pairs(self, centres: NDArray[np.float64], time_left: TimeLeft) -> None:
         """Return None: each step minimises with soft pairs."""
 
 
@@ -188,18 +188,18 @@ def fill_by_objective(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.int
 
 
 class SizedAssignment:
-    """Assignment step for one contraction whose sizes, or weights, are limited.
+    """Assignment step of one contraction with limits on sizes or weights.
 
-    Listed sizes belong to clusters in the order of the sizes that clusters have if each block is in
-    its cheapest one.
+    Listed sizes go to clusters in the order of the clusters' sizes if each block is in its cheapest
+    cluster.
 
-    Without cannot-links it is a flow, if all blocks are alike by the only measure that is limited,
-    or a repair of many blocks that differ. Else it is an integer programme.
+    Without cannot-links the step is a flow if all blocks count 1 in the only limited quantity, and
+    a greedy repair for many other blocks. Otherwise it is an integer programme.
 
     Attributes
     ----------
-    is_quick : whether it is a flow or a repair
-    is_possible : whether it is one of these, or a programme that is not too large
+    is_quick : whether the step is a flow or a repair
+    is_possible : whether the step is quick, or a programme that is not too large
     may_fail : whether a step may find no labels
     n_steps : steps so far
     """
@@ -218,7 +218,7 @@ class SizedAssignment:
         Parameters
         ----------
         seconds : for all integer programmes together
-        is_exact : whether programmes are solved instead of repairs wherever they are not too large
+        is_exact : whether programmes replace repairs if they are not too large
         step_limit : seconds of one step `of_costs`
         """
         self.contraction = contraction
@@ -241,9 +241,9 @@ class SizedAssignment:
     def __call__(
         self, centres: NDArray[np.float64], time_left: TimeLeft = no_limit
     ) -> NDArray[np.intp]:
-        """Return labels (m,) within the limits for centres (k, r); soft pairs are ignored.
+        """Return labels (m,) within the limits for centres (k, r), ignoring soft pairs.
 
-        They are the cheapest unless the step is greedy.
+        They are the cheapest unless the step is a repair.
 
         Raises
         ------
@@ -252,13 +252,13 @@ class SizedAssignment:
         """
         return self._within(self.solve(costs_of_labels(self.contraction, centres), time_left))
 
-    def with_soft_pairs(
+    def labels_with_soft_pairs(
         self, centres: NDArray[np.float64], time_left: TimeLeft
     ) -> NDArray[np.intp] | None:
         """Return labels (m,), cheap for centres and the contraction's soft pairs.
 
-        None without any, and where the programme is large. It may take half of the seconds left to
-        integer programmes, so that others follow.
+        None without soft pairs, and if the programme is large. It may take half of the remaining
+        seconds for integer programmes.
         """
         soft = self.contraction.soft
         if not soft or not self._is_small or self._seconds <= 0.0:
@@ -278,9 +278,9 @@ class SizedAssignment:
     ) -> AssignmentSolution:
         """Minimise what `Assignment.of_costs` does within the limits; all clusters are allowed.
 
-        By a flow, a repair, or one integer programme for all blocks with rows for limits. No
-        programme of more than 50,000 variables is begun; with cannot-links, no labels are found
-        then. The start is ignored.
+        By a flow, a repair, or one integer programme for all blocks with rows for limits, of at
+        most 50,000 variables. With cannot-links, no labels are found for larger ones. The start is
+        ignored.
         """
         assert allowed is None
         soft = replace(self.contraction.soft, weights=penalty * self.contraction.soft.weights)
@@ -302,13 +302,13 @@ class SizedAssignment:
     ) -> Packing:
         """Return labels (m,) for the costs (m, k) of each block in each cluster.
 
-        soft : pairs whose weights count where they are violated; only integer programmes look at
-            them, which are solved instead of flows then, unless they are large
+        soft : pairs whose weights count if they are violated. Only integer programmes support them,
+            and replace flows then, unless they are large
 
         Raises
         ------
         OutOfTime
-            If no time is left.
+            If the time is over.
         """
         check_time(time_left)
         self.n_steps += 1
@@ -324,7 +324,7 @@ class SizedAssignment:
             return Packing(None)
         # The programme has clusters in the order of the list.
         cluster = np.argsort(self._places(costs), kind="stable")
-        above = costs - costs.min(axis=1, keepdims=True)  # the others have more digits so
+        above = costs - costs.min(axis=1, keepdims=True)  # differences get more digits
         began, within = RUN_CLOCK(), at_most(time_left, self._seconds)
         packing = packed_exactly(self.contraction, above[:, cluster], within, soft)
         self._seconds -= RUN_CLOCK() - began
@@ -359,18 +359,18 @@ def repaired_labels(
     least: NDArray[np.integer],
     most: NDArray[np.integer],
 ) -> NDArray[np.intp] | None:
-    """Return labels (m,) of blocks within limits, None where they are not found.
+    """Return labels (m,) of blocks within limits by a greedy repair; None: not found.
 
-    It is a greedy repair. Each block begins in its cheapest cluster. While a cluster is beyond its
-    most, one of its blocks goes to a cluster that has room for it; then, while one is below its
-    least, a block comes that its own cluster can spare. Each time it is the block whose move costs
-    least by what it moves: its part of the most of that cluster.
+    Each block starts in its cheapest cluster. While a cluster exceeds its maximum, one of its
+    blocks moves to a cluster with room. Then, while a cluster is below its minimum, it receives a
+    block that another cluster can spare. Each time the block with the lowest cost per amount moves:
+    the amount is its share of the cluster's maximum.
 
     Parameters
     ----------
     costs : (m, k) of each block in each cluster
     amounts : (q, m) of each block, such as its points, > 0
-    least, most : (q, k) what clusters have of each at least, at most
+    least, most : (q, k) minimum and maximum of each amount in each cluster
     """
     m, k = costs.shape
     labels = np.asarray(costs.argmin(axis=1), np.intp)
