@@ -277,7 +277,7 @@ def kmeans(
 
     Pairs are ignored. The cost never increases from one step to the next: the block that fills an
     empty cluster is the one whose move reduces it most. The run has converged once labels repeat:
-    those before, or earlier ones if points coincide and clusters are filled in turn.
+    the labels of the last step, or earlier ones if points coincide and clusters are filled in turn.
 
     most : maximum assignment steps
 

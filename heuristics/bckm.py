@@ -58,9 +58,9 @@ class BCKM(Heuristic):
     step.
 
     *Blocks.* The source has one column of S per point and equations S_ip = S_iq for must-links
-    (3e). Equal columns start with equal V and penalties, and stay equal. So the programme over the
-    m blocks, each with e_b points, is the same with fewer variables, if Y, the penalties and the
-    size rows count a block e_b times. (Y omits the scatter inside the block, the same for every s.)
+    (3e). Equal columns start with equal V and penalties, and stay equal. So a programme over the m
+    blocks has the same solutions. A block of e_b points counts e_b times in Y, the penalties and
+    the size rows. (Y omits the scatter inside the block, the same for every s.)
     Blocks that the cannot-links force together are contracted as well. Cannot-links have one row
     per clique of a cover of their graph, instead of one per pair (3f): the binary S stay the same,
     with fewer fractional ones.
@@ -70,9 +70,9 @@ class BCKM(Heuristic):
     relaxation with costs Y - rho+ for V = 1 and Y + rho- for V = 0, plus a constant. Only costs
     change between steps, and the simplex method continues from the last vertex.
 
-    The result is the cheapest clustering among all binary vertices met until the centres rest. If
-    there was no such vertex, the binary programme (9) for the last centres is solved exactly in the
-    remaining time, and Algorithm 1 starts again from its S. With a time limit, larger programmes
+    The result is the cheapest clustering among all binary vertices met until the centres rest.
+    Without any, the binary programme (9) for the last centres is solved exactly in the remaining
+    time. Algorithm 1 then starts again from its S. With a time limit, larger programmes
     than 300,000 variables are not solved, as HiGHS does not check the clock in presolve.
 
     Source: H. M. Le, A. Eriksson, T.-T. Do, M. Milford, A binary optimization approach for

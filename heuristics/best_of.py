@@ -30,15 +30,15 @@ POLL_SECONDS = 0.1
 class BestOf(Heuristic):
     """Best of many descents and relocations under hard constraints.
 
-    A run begins at k-means++ centres. It alternates between k-means with exact assignment steps
-    (which recolour whole components of the cannot-link graph at a time) and a local search over
-    moves of blocks and exchanges of Kempe chains of cannot-linked blocks, until neither
-    improves. Then centres are swapped, with descents of the blocks near by. At last centres of the
-    best clustering are relocated, one at a time, with a descent from there.
+    A run starts from k-means++ centres. It alternates between k-means with exact assignment steps,
+    which recolour whole components of the cannot-link graph, and a local search, until neither
+    improves. The local search moves blocks and exchanges Kempe chains of cannot-linked blocks. Then
+    centres are swapped, with descents of the blocks near by. At last centres of the best clustering
+    are relocated, one at a time, with a descent from there.
 
     Limits on sizes and weights are satisfied. Assignment steps are then minimum-cost flows for
     single points. For blocks of different sizes, or with cannot-links, they are integer programmes;
-    for many such blocks, a greedy repair. The local search moves and swaps blocks. Centres are
+    for many such blocks, a greedy repair. The local search also swaps blocks. Centres are
     relocated, but not swapped.
 
     Sources: PC-SOS-SDP, Algorithm 1 (assignment steps); P. Fränti, J. Kivijärvi, Randomised local

@@ -1,13 +1,12 @@
 """Compiled loops over swaps of two blocks that are chains by themselves.
 
-With D_ic the squared distance of block i to the mean of cluster c, a swap of block i of cluster a,
-of weight e, with block j of cluster b, of weight f, saves the savings at fixed means and the
-savings from moving the means:
+D_ic is the squared distance of block i to the mean of cluster c. Swap block i of cluster a, of
+weight e, with block j of cluster b, of weight f. This saves, at fixed means and by their movement:
 
     e (D_ia - D_ib) + f (D_jb - D_ja) + T_a / (N_a - e + f) + T_b / (N_b + e - f),
     T_c = || e (x_i - m_c) - f (x_j - m_c) ||^2.
 
-With P_ic the sum of the weights w of the soft pairs of block i with the blocks of c, it saves
+P_ic is the sum of the weights w of the soft pairs of block i with the blocks of c. These save
 P_ia - P_ib + P_jb - P_ja + 2 w_ij in addition.
 
 For the blocks of b, the largest saving at fixed means and the largest distances from m_a and m_b

@@ -348,9 +348,9 @@ def _sweep(
 
     Return the change of the cost, and the number of computed distances.
 
-    With s the distance of a block to its centre and D the distance between two centres, the block
-    is at least D - s from the other centre. So no move there saves if D >= s (1 + sqrt(g)), with g
-    the largest possible quotient of the factors of the squared distances.
+    Let s be the distance of a block to its centre, and D the distance between two centres. The
+    block is at least D - s from the other centre. So no move there saves if D >= s (1 + sqrt(g)),
+    with g the largest possible quotient of the factors of the squared distances.
     """
     # The trial could be one argument, but unpacking it in each sweep costs a seventh of the time.
     n_candidates, lightest = _find_candidates(a, last, clusters, rounds)

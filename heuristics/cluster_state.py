@@ -1,9 +1,9 @@
 """State of a clustering that searches improve: blocks, clusters, limits on quantities, chains.
 
 A quantity is an integer of each block, such as its points, whose sum in a cluster is limited. The
-first one is the number of blocks itself, 1 to m, so that no cluster is emptied. With s and N the
-weighted sums and the weights of the clusters, an exchange that moves weight w and sum d, net, from
-a to b changes the sum of squares by
+first one is the number of blocks itself, 1 to m, so that no cluster is emptied. Clusters have
+weighted sums s and weights N. An exchange that moves weight w and sum d, net, from a to b changes
+the sum of squares by
 
     ||s_a||^2 / N_a + ||s_b||^2 / N_b - ||s_a - d||^2 / (N_a - w) - ||s_b + d||^2 / (N_b + w).
 """

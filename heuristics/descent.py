@@ -1,8 +1,8 @@
 """Descent: alternate k-means (with exact assignment) and local search.
 
 Within limits on sizes or weights, steps ignore soft pairs (`SizedAssignment`). If soft pairs exist
-and the integer programme is small, a second descent starts from labels that include them, so that
-blocks that belong together move together.
+and the integer programme is small, a second descent starts from labels that include them. So blocks
+that belong together move together.
 """
 
 from __future__ import annotations

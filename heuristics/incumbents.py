@@ -10,8 +10,8 @@ clustering is improved at length, by swaps of centres and by relocations.
 Within limits on sizes or weights, a search begins with a descent from the known clustering, and
 centres are not swapped.
 
-If there are many blocks, initial centres and relocated centres are found in a coreset, a few
-thousand weighted blocks, and a descent over all blocks starts from the best of these.
+If there are many blocks, a coreset of a few thousand weighted blocks gives initial and relocated
+centres. A descent over all blocks starts from the best of these.
 """
 
 from __future__ import annotations
@@ -301,9 +301,8 @@ def recombine(
 
     Clusters of the first and of the second are linked if they share a block. A component of this
     graph, a region, holds the same blocks in clusters of either, so each region can come from
-    either clustering. Dynamic programming over the regions chooses the cheapest k clusters. Each is
-    a cluster of one of the two, so the result satisfies the constraints if both do, and costs at
-    most as much as either.
+    either clustering. Dynamic programming over the regions chooses the cheapest k clusters. So the
+    result satisfies the constraints if both clusterings do, and costs at most as much as either.
 
     Source: partition crossover for the travelling salesman, D. Whitley, D. Hains, A. Howe,
     Tunneling between optima, GECCO (2009).

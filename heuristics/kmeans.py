@@ -54,7 +54,7 @@ class KMeans(Heuristic):
 
 
 def unconstrained(instance: Instance) -> Contraction:
-    """Return each point as a block, even where k forces points together, without cannot-links."""
+    """Return each point as a block, without cannot-links, even if k forces points together."""
     n, weights = instance.n_points, instance.scaled[1]
     return Contraction(
         instance.k,
@@ -107,7 +107,8 @@ class COPKMeans(Heuristic):
     block.
 
     Source: K. Wagstaff, C. Cardie, S. Rogers, S. Schroedl, Constrained k-means clustering with
-    background knowledge (2001), Table 1. Centres are those of k-means++ (PC-SOS-SDP, section 4.4).
+    background knowledge (2001), Table 1; initial centres from k-means++ as in PC-SOS-SDP, section
+    4.4.
     """
 
     name = "cop-kmeans"

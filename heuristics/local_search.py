@@ -16,7 +16,7 @@ w changes the sum of squares by
 
     N_b w / (N_b + w) || c_i - m_b ||^2 - N_a w / (N_a - w) || c_i - m_a ||^2,
 
-for all b as fast as a row of an assignment step. Most sweeps are over those few blocks that a move
+for all b as fast as a row of an assignment step. Most sweeps are over the few blocks that a move
 improves, or nearly so; the last one is over all.
 """
 

@@ -5,11 +5,11 @@ given centres is
 
     F_P(l, o) = W + sum_i s_i d(x_i, o_l(i)) + P V(l),
 
-V the weight of the violated soft constraints. With d the squared Euclidean distance W is the sum of
-squares inside the blocks, so that the first two terms are the sum of squares of the points around
-the centres; with d the Euclidean distance, which is the one in the papers, W = 0.
+V the weight of the violated soft constraints. For squared Euclidean distances d, W is the sum of
+squares inside the blocks. The first two terms are then the sum of squares of the points around the
+centres. For Euclidean distances d, as in the papers, W = 0.
 
-Each step sets P by a rule from the distances, and finds labels that minimise F_P at the centres and
+Each step sets P by a rule from the distances. It finds labels that minimise F_P at the centres and
 satisfy the hard cannot-links (the mixed-binary programmes of the papers). The loop continues while
 the objective "computed after the update step" decreases. If P changes with the centres, objectives
 of different steps are not comparable. So the clusterings before and after a step, each with its own
@@ -251,8 +251,8 @@ class AlternatingHeuristic(Heuristic):
 class BLPKM(AlternatingHeuristic):
     """k-means with hard constraints by binary linear programmes.
 
-    Over the blocks that the constraints force together, with weights s_i and means x_i, an
-    assignment step solves, for centres o_l, with the numbers of (MBLP) in the PCCC paper,
+    An assignment step solves, for centres o_l, over the blocks that the constraints force together,
+    with weights s_i and means x_i (numbers are of (MBLP) in the PCCC paper),
 
         minimise    sum_i s_i d(x_i, o_l(i))                              (1), without soft pairs
         subject to  one label l(i) for every block i, no cluster empty,   (2), (3), (7)

@@ -147,8 +147,8 @@ def truncated_means(
 ) -> NDArray[np.float64]:
     """Return the rows (m, r) that `smoothed_means` gives for the best rank-k approximation of Z.
 
-    Z is approximated as the matrix of all points (two points are as affine as their blocks): its
-    nonzero spectrum is that of diag(e)^(1/2) Z diag(e)^(1/2).
+    Z is approximated as a matrix over all points, where two points are as affine as their blocks.
+    It has the nonzero spectrum of diag(e)^(1/2) Z diag(e)^(1/2).
 
     Source: PC-SOS-SDP, Algorithm 2.
     """
@@ -242,7 +242,7 @@ def _lloyd(
 # From this number of blocks on, descents from k-means++ centres of all blocks take seconds.
 LARGE_BLOCKS = 10_000
 # Draws of a coreset, and additional ones for each cluster.
-DRAWS, DRAWS_PER_CLUSTER = 2_000, 100
+CORESET_DRAWS, DRAWS_PER_CLUSTER = 2_000, 100
 
 
 def is_large(contraction: Contraction) -> bool:
@@ -256,7 +256,7 @@ def is_large(contraction: Contraction) -> bool:
 
 
 def _n_draws(k: int) -> int:
-    return DRAWS + DRAWS_PER_CLUSTER * k
+    return CORESET_DRAWS + DRAWS_PER_CLUSTER * k
 
 
 def coreset(contraction: Contraction, rng: np.random.Generator) -> Contraction:

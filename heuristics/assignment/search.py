@@ -7,8 +7,8 @@ mended by tabu search over the number of violated pairs (A. Hertz, D. de Werra, 
 techniques for graph coloring, Computing 39 (1987)).
 
 Then single blocks and Kempe chains move as long as the objective decreases. At last, tabu search
-moves single blocks. The Kempe chain of block i and cluster b holds the blocks of the clusters l(i)
-and b that hard pairs within both connect to i. Exchanging both clusters on it violates no hard
+moves single blocks. The Kempe chain of block i and cluster b holds the blocks of clusters l(i) and
+b that are connected to i by hard pairs. Exchanging both clusters on it violates no hard
 pair.
 """
 

@@ -88,10 +88,10 @@ class Assignment:
     ) -> NDArray[np.intp]:
         """Return labels (m,) for centres (k, r), with exactly k clusters.
 
-        If the cheapest labels leave a cluster empty, the block whose move there reduces the sum of
-        squares most is moved, out of a cluster of at least two blocks. This satisfies the
-        cannot-links, as an empty cluster holds no neighbour of the block. The labels need not be
-        the cheapest if a block was moved, or if a wide component needs more time.
+        An empty cluster gets the block whose move reduces the sum of squares most, out of a cluster
+        of at least two blocks. No cannot-link is violated, as no neighbour of the block is there.
+        The labels need not be the cheapest if a block was moved, or if a wide component needs more
+        time.
 
         Raises
         ------

@@ -67,7 +67,7 @@ def test_pivots_of_the_affinity_of_a_clustering_are_one_block_of_each_cluster():
 
 
 def test_centres_are_expected_to_cost_as_much_in_a_coreset_as_on_all_blocks(monkeypatch):
-    monkeypatch.setattr(starts, "DRAWS", 60)
+    monkeypatch.setattr(starts, "CORESET_DRAWS", 60)
     monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
     rng, contraction = np.random.default_rng(9), free(300, 2, 9)
     contraction.means[0] = [100.0, 0.0]  # far out by itself
@@ -325,7 +325,7 @@ def overlapping(n, k, n_pairs, seed=0):
 def many(monkeypatch):
     """Take 40 blocks for many, and 20 for those of a coreset."""
     monkeypatch.setattr(starts, "LARGE_BLOCKS", 40)
-    monkeypatch.setattr(starts, "DRAWS", 20)
+    monkeypatch.setattr(starts, "CORESET_DRAWS", 20)
     monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
 
 
