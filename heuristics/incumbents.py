@@ -159,7 +159,7 @@ class MultiStart:
         descent.begin(source if self.parameters.n_starts else "given", stop, found)
         with suppress(OutOfTime):
             self._start(descent, rng, affinity)
-            self.improve(descent, rng)
+            self._improve(descent, rng)
         if descent.best is not None:
             return descent.best
         known = descent.known()
@@ -198,7 +198,7 @@ class MultiStart:
             if n_idle == IDLE_STARTS and not descent.assign.is_quick:
                 return
 
-    def improve(self, descent: Descent, rng: np.random.Generator) -> None:
+    def _improve(self, descent: Descent, rng: np.random.Generator) -> None:
         """Improve the best clustering by swaps of centres, and by relocations."""
         if descent.best is None or not descent.assign.is_possible:
             return
@@ -288,7 +288,7 @@ def _centres_in_coreset(
         return cluster_means(few, found.labels)
     descent.from_centres(known)
     cost = descent.cost
-    search.improve(descent, rng)
+    search._improve(descent, rng)
     check_time(time_left)
     assert descent.best is not None  # a step in a coreset finds labels
     return known if descent.cost >= cost else cluster_means(few, descent.best.labels)
