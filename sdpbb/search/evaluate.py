@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics import HeuristicSchedule
 from heuristics.incumbents import PreparedSearch
-from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.bound import BoundingMethod, BoundProgress, BoundRun, ProvenBound
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
 from sdpbb.problem.feasibility import find_feasible
