@@ -7,8 +7,8 @@ The published methods are classes with a common `run` (see `Heuristic`), by name
 >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
 >>> result = heuristics.PCCC(q=2).run(instance, seed=1)
 
-`MultiStart` is what the exact solver finds clusterings with; it is built from `Assignment` (the
-exact assignment step), `LocalSearch` (exchanges along Kempe chains) and `starts` (initial centres).
+The exact solver finds clusterings by `MultiStart`. It is built from `Assignment` (the exact
+assignment step), `LocalSearch` (exchanges along Kempe chains) and `starts` (initial centres).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Steps of k-means, and their alternation: the loop of every k-means method.
 
-Methods differ in the assignment step and in the rule that ends the loop. Rules are here for k-means
-and the methods after it. They end if a clustering comes back, as equally cheap assignments might
-follow each other in a circle, or if the cost of the clustering no longer decreases.
+Methods differ in the assignment step, in the means, and in the rule that ends the loop. `ComesBack`
+ends it when a clustering repeats: equally cheap assignments could cycle for ever. `Decreases` ends
+it when the cost of the clustering no longer decreases.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_
 def nearest_labels(
     rows: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.int64]:
-    """Return the centre nearest to each of the rows (m, r), the first of those equally near.
+    """Return the nearest centre of each of the rows (m, r); of equally near ones, the first.
 
     Raises
     ------
     OutOfTime
-        If no time is left on the way.
+        If the time is over before the end.
     """
     rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(centres.T)
     labels = np.empty(len(rows), np.int64)
@@ -45,7 +45,7 @@ def costs_of_labels(
     time_left: TimeLeft = no_limit,
     blocks: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
-    """Return e_i (|| o_c ||^2 - 2 c_i o_c), what label c of block i costs but for e_i || c_i ||^2.
+    """Return e_i (|| o_c ||^2 - 2 c_i o_c): the cost of label c of block i minus e_i || c_i ||^2.
 
     blocks : (b,) numbers of blocks; None: all
 
@@ -56,7 +56,7 @@ def costs_of_labels(
     Raises
     ------
     OutOfTime
-        If no time is left on the way.
+        If the time is over before the end.
     """
     n = contraction.n_blocks if blocks is None else len(blocks)
     norms, costs = (centres**2).sum(axis=1), np.empty((n, len(centres)))
@@ -114,7 +114,7 @@ def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray
 
 
 def explained(contraction: Contraction, labels: NDArray[np.intp]) -> float:
-    """Return sum_c N_c || m_c ||^2, the part of the total that the labels (m,) do not cost."""
+    """Return sum_c N_c || m_c ||^2: the total minus the cost of labels (m,)."""
     weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
     return float(weights @ (cluster_means(contraction, labels) ** 2).sum(axis=1))
 
@@ -130,7 +130,7 @@ def fill_empty_clusters(
     Raises
     ------
     OutOfTime
-        If no time is left before none is empty.
+        If the time is over before all are filled.
     """
     weights, means, k = contraction.weights, contraction.means, contraction.k
     count = np.bincount(labels, minlength=k)
@@ -148,12 +148,12 @@ def fill_empty_clusters(
 
 
 class StepVerdict(Enum):
-    """Verdict of a rule on the labels of a step: whether they are taken, and whether to go on."""
+    """Verdict of a rule on the labels of a step: whether they count, and whether to continue."""
 
-    GO_ON = auto()
+    CONTINUE = auto()
     LAST = auto()
     NO_BETTER = auto()
-    """The labels before them are the last ones."""
+    """The labels of the step before are the result."""
 
 
 def alternate(
@@ -164,6 +164,7 @@ def alternate(
     max_iterations: int,
     labels: NDArray[np.intp] | None = None,
     time_left: TimeLeft = no_limit,
+    means: Callable[[NDArray[np.intp]], NDArray[np.float64]] | None = None,
 ) -> SearchResult:
     """Alternate assignments and means, from given centres, until a rule ends it.
 
@@ -171,14 +172,15 @@ def alternate(
     ----------
     assign : labels (m,) for centres, no cluster empty
     centres : (k, r)
-    rule : asked with the labels of each step
+    rule : verdict on the labels of each step
     max_iterations : assignment steps, >= 1
-    labels : known labels, if there are any; the result where no time is left for others
+    labels : known labels, the result if the time ends before the first step; None: unknown
+    means : centres for labels; None: `cluster_means`
 
     Raises
     ------
     OutOfTime
-        If no time is left before there are labels.
+        If the time is over before the first labels.
     """
     n_iterations, stop = 0, Stop.ITERATION_LIMIT
     while n_iterations < max_iterations:
@@ -193,18 +195,18 @@ def alternate(
         verdict = rule(updated)
         if verdict is not StepVerdict.NO_BETTER:
             labels = updated
-        if verdict is not StepVerdict.GO_ON:
+        if verdict is not StepVerdict.CONTINUE:
             stop = Stop.CONVERGED
             break
         if time_left() <= 0.0:
             stop = Stop.TIME_LIMIT
             break
-        centres = cluster_means(contraction, updated)
+        centres = cluster_means(contraction, updated) if means is None else means(updated)
     return SearchResult(labels, stop, n_iterations)
 
 
 class ComesBack:
-    """Rule that ends an alternation when its labels come back."""
+    """Rule that ends an alternation when labels repeat."""
 
     def __init__(self) -> None:
         self._met: set[bytes] = set()
@@ -214,30 +216,29 @@ class ComesBack:
         if digest in self._met:
             return StepVerdict.LAST
         self._met.add(digest)
-        return StepVerdict.GO_ON
+        return StepVerdict.CONTINUE
 
 
-# Of a descent that is not expected to come to its goal: steps, each as good as its last one.
-PATIENCE = 20
+# A descent is expected to miss its goal if this many steps as good as the last one do not reach it.
+STEPS_TO_GOAL = 20
 # A saving of less than this share of the total is rounding.
 LEAST_SAVING = 1e-13
 
 
 class Decreases:
-    """Rule that ends an alternation when the cost of the clustering, at its means, stays.
+    """Rule that ends an alternation when the cost of the clustering no longer decreases.
 
-    It also ends where so little is saved that the goal is out of reach.
+    The cost is taken at the means of the clustering.
 
     Parameters
     ----------
-    labels : those that the first centres are the means of, if there are any
-    goal : a cost; the alternation is left if PATIENCE steps as good as the last one would not come
-        to it
-    least_decrease : share of the cost that a step saves if another one follows
+    labels : whose means are the first centres; None: unknown
+    goal : a cost; end if STEPS_TO_GOAL steps as good as the last one would not reach it
+    least_decrease : end if a step saves less than this share of the cost
 
     Attributes
     ----------
-    is_hopeless : whether it was left because it would not come to the goal
+    is_hopeless : whether it ended because the goal was out of reach
     """
 
     def __init__(
@@ -257,9 +258,9 @@ class Decreases:
         if saved <= LEAST_SAVING * self._contraction.total:
             return StepVerdict.NO_BETTER
         self._cost = cost
-        self.is_hopeless = cost - PATIENCE * saved > self._goal
+        self.is_hopeless = cost - STEPS_TO_GOAL * saved > self._goal
         is_last = self.is_hopeless or saved <= self._least * cost
-        return StepVerdict.LAST if is_last else StepVerdict.GO_ON
+        return StepVerdict.LAST if is_last else StepVerdict.CONTINUE
 
     def _cost_of(self, labels: NDArray[np.intp]) -> float:
         contraction = self._contraction
@@ -274,12 +275,11 @@ def kmeans(
 ) -> SearchResult:
     """Run k-means over the blocks, weighted by their weights, from centres (k, r).
 
-    Pairs are not looked at. The cost never increases from one step to the next: a block that fills
-    an empty cluster is the one whose move reduces it most. It has converged once labels come back:
-    those of the step before, or, where points coincide and clusters are filled in turn, earlier
-    ones.
+    Pairs are ignored. The cost never increases from one step to the next: the block that fills an
+    empty cluster is the one whose move reduces it most. The run has converged once labels repeat:
+    the labels of the last step, or earlier ones if points coincide and clusters are filled in turn.
 
-    most : assignment steps
+    most : maximum assignment steps
 
     Raises
     ------

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.alternating import StepVerdict, alternate
 from heuristics.kmeans import best_kmeans
 from heuristics.method import Heuristic, RunClock, contract_and_colour
 from heuristics.result import SearchResult, Stop
@@ -17,60 +19,61 @@ from sdpbb.problem.programme import assignment_rows
 from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.declaration import parameter
-from sdpbb.runtime.time_left import OutOfTime
+from sdpbb.runtime.time_left import OutOfTime, check_time
 
-# Factor kappa of the penalties from step to step, and the most steps of Algorithm 2.
+# Factor kappa of the penalties from step to step, and maximum steps of Algorithm 2.
 GROWTH, MAX_STEPS = 1.1, 100
 # Largest initial penalty, far above all squared distances: its products must be finite.
 LARGEST_PENALTY = 1e250
 # Regularisation of the centres, lambda of (8).
 RIDGE = 1e-4
 # Centres rest if their squared movement, relative to the mean squared distance of the points to
-# their mean, is at most this; S and V if theirs is at most that.
+# their mean, is at most the first number. S and V rest if they move at most by the second.
 CENTRES_AT_REST, ASSIGNMENT_AT_REST = 1e-9, 1e-6
-# How far from 0 and 1 the entries of a binary vertex may be: ten times what HiGHS allows its rows.
+# Tolerance for entries 0 and 1 of a binary vertex: ten times the tolerance of HiGHS for rows.
 BINARY = 1e-6
-# Steps of the k-means that the initial assignments come from (section 7).
+# Steps of k-means for the initial assignments (section 7).
 KMEANS_ITERATIONS = 100
-# HiGHS is handed so many variables, and finds a first vertex, in about a second: what takes longer
-# than the time left is not begun.
+# Variables for which HiGHS builds the model and finds a first vertex in about a second. A run that
+# has too little time for that does not start.
 VARIABLES_PER_SECOND = 100_000
-# Before a binary programme it presolves, and looks at no clock meanwhile: half a second for these,
-# several for a million. With a time limit no larger ones are begun.
-MOST_VARIABLES = 300_000
+# Maximum variables of the binary programme if there is a time limit: HiGHS presolves it without
+# looking at the clock, for half a second; for a million variables, for several.
+MOST_BINARY_VARIABLES = 300_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BCKM(Heuristic):
     """k-means with hard constraints and bounds on cluster sizes.
 
-    It is stated as a binary programme, with the bounds of the instance, u_c = 1 if there are none:
+    The problem is a binary programme, with the bounds of the instance; without any, u_c = 1:
 
         minimise    sum_{bc} s_bc Y_bc,  Y_bc = e_b || x_b - c_c ||^2,  over S and the centres c
         subject to  sum_c s_bc = 1,  u_c <= sum_b e_b s_bc <= v_c,
                     sum_{b in Q} s_bc <= 1 for cliques Q of cannot-links,  s_bc in {0, 1}
 
-    by turns (Algorithm 1): the centres become ridge means (8) of S, and S comes from Algorithm 2,
-    which drives the linear relaxation to a binary vertex by l1 penalties on the distance to a
-    binary V, rounded from the last S and penalised more from step to step (13)-(16).
+    Algorithm 1 alternates between the ridge means (8) of S, the centres, and Algorithm 2, which
+    finds S. Algorithm 2 drives the linear relaxation to a binary vertex by l1 penalties on the
+    distance to a binary V, (13)-(16). V is rounded from the last S; penalties grow from step to
+    step.
 
     *Blocks.* The source has one column of S per point and equations S_ip = S_iq for must-links
-    (3e). Equal columns begin with equal V and penalties, and stay so: the programme over the m
-    blocks, each with e_b points, is the same with fewer variables, if Y, the penalties and the size
-    rows count a block e_b times. (Y leaves out the scatter inside the block, the same for every
-    s.) Blocks that the cannot-links force together are contracted as well, and cannot-links have
-    one row per clique of a cover of their graph, in place of one per pair (3f): the binary S stay
-    the same, the fractional ones become fewer.
+    (3e). Equal columns start with equal V and penalties, and stay equal. So a programme over the m
+    blocks has the same solutions. A block of e_b points counts e_b times in Y, the penalties and
+    the size rows. (Y omits the scatter inside the block, the same for every s.)
+    Blocks that the cannot-links force together are contracted as well. Cannot-links have one row
+    per clique of a cover of their graph, instead of one per pair (3f): the binary S stay the same,
+    with fewer fractional ones.
 
     *No columns for absolute values.* With V binary and 0 <= S <= 1, the terms of (12) are linear:
-    where V_bc = 1, [S - V]^- = 1 - S and [V - S]^- = 0; where V_bc = 0, they are 0 and S. So (13)
-    is the relaxation with costs Y - rho+ where V = 1 and Y + rho- where V = 0, plus a constant.
-    Only costs change between steps, and the simplex method continues from the last vertex.
+    if V_bc = 1, [S - V]^- = 1 - S and [V - S]^- = 0; if V_bc = 0, they are 0 and S. So (13) is the
+    relaxation with costs Y - rho+ for V = 1 and Y + rho- for V = 0, plus a constant. Only costs
+    change between steps, and the simplex method continues from the last vertex.
 
-    The cheapest clustering among all binary vertices met is returned, after the centres have come
-    to rest. If there was none, the binary programme (9) for the last centres is solved exactly, in
-    the time that is left, and Algorithm 1 begins anew from its S; with a time limit only where it
-    has at most 300,000 variables, as HiGHS looks at no clock while it presolves more.
+    The result is the cheapest clustering among all binary vertices met until the centres rest.
+    Without any, the binary programme (9) for the last centres is solved exactly in the remaining
+    time. Algorithm 1 then starts again from its S. With a time limit, larger programmes
+    than 300,000 variables are not solved, as HiGHS does not check the clock in presolve.
 
     Source: H. M. Le, A. Eriksson, T.-T. Do, M. Milford, A binary optimization approach for
     constrained k-means clustering (2018), sections 4 to 6. Coordinates are centred, so that the
@@ -101,7 +104,7 @@ class BCKM(Heuristic):
         if contraction.n_blocks * contraction.k > VARIABLES_PER_SECOND * clock.seconds_left:
             return SearchResult(contraction.lift(known), Stop.TIME_LIMIT, 0)
         search = _PenaltyMethod(self, contraction, clock)
-        stop = Stop.DEAD_END
+        stop = Stop.TIME_LIMIT
         with suppress(OutOfTime):
             for _ in range(self.n_starts):
                 start = best_kmeans(contraction, rng, clock, 1, KMEANS_ITERATIONS)
@@ -113,7 +116,6 @@ class BCKM(Heuristic):
             if search.labels is not None:
                 stop = search.alternate(search.labels)
         labels = known if search.labels is None else search.labels
-        stop = clock.reason if clock.is_over else stop
         return SearchResult(labels, stop, search.n_iterations).lifted(contraction)
 
 
@@ -136,28 +138,37 @@ class _PenaltyMethod:
     def alternate(self, labels: NDArray[np.intp]) -> Stop:
         """Run Algorithm 1 from labels (m,)."""
         contraction, S = self._contraction, np.eye(self._contraction.k)[labels]
-        before: NDArray[np.float64] | None = None
         at_rest = CENTRES_AT_REST * contraction.total / contraction.weights.sum()
-        for _ in range(self._method.max_iterations):
-            if self._clock.is_over:
-                return self._clock.reason
-            # (8): the least || X - S C ||_F^2 + lambda || C ||_F^2, over the points X.
-            gram = S.T @ (self._weights * S) + RIDGE * np.eye(contraction.k)
-            weighted = (self._weights * S).T @ contraction.means
-            centres = np.asarray(np.linalg.solve(gram, weighted), np.float64)
+        before, moved = np.full((contraction.k, contraction.means.shape[1]), np.inf), np.inf
+
+        def assign(centres: NDArray[np.float64]) -> NDArray[Any]:
+            nonlocal S, before, moved
+            check_time(self._clock.time_left)
             squares = [((contraction.means - centre) ** 2).sum(axis=1) for centre in centres]
             self._distances = np.column_stack(squares)
-            S = self._pump(S)
-            self.n_iterations += 1
-            if before is not None and ((centres - before) ** 2).sum() <= at_rest:
-                return Stop.CONVERGED
-            before = centres
-        return Stop.ITERATION_LIMIT
+            S, moved, before = self._pump(S), ((centres - before) ** 2).sum(), centres
+            return S
+
+        def rule(S: NDArray[Any]) -> StepVerdict:
+            return StepVerdict.LAST if moved <= at_rest else StepVerdict.CONTINUE
+
+        most, time_left = self._method.max_iterations, self._clock.time_left
+        centres, means = self._ridge_means(S), self._ridge_means
+        found = alternate(contraction, assign, centres, rule, most, None, time_left, means)
+        self.n_iterations += found.n_iterations
+        return found.stop
+
+    def _ridge_means(self, S: NDArray[Any]) -> NDArray[np.float64]:
+        """Return C, (k, r), of least || X - S C ||_F^2 + lambda || C ||_F^2, (8), for points X."""
+        weighted = self._weights * S
+        gram = S.T @ weighted + RIDGE * np.eye(self._contraction.k)
+        return np.asarray(np.linalg.solve(gram, weighted.T @ self._contraction.means), np.float64)
 
     def solve_exactly(self) -> None:
         """Solve Algorithm 2's programme (9) for the last centres as an integer programme."""
         is_limited = self._clock.seconds_left < math.inf
-        if self._clock.is_over or (is_limited and self._programme.n_variables > MOST_VARIABLES):
+        too_large = self._programme.n_variables > MOST_BINARY_VARIABLES
+        if self._clock.is_over or (is_limited and too_large):
             return
         programme = replace(self._programme, objective=self._costs(self._distances))
         solution = solve_binary_programme(programme, self._clock.time_left)
@@ -187,7 +198,7 @@ class _PenaltyMethod:
         return S
 
     def _offer(self, S: NDArray[np.float64]) -> None:
-        """Keep S as labels if it is a clustering within the bounds, and the cheapest."""
+        """Record S as labels if it is a clustering within the bounds, and the cheapest."""
         if (np.abs(S - np.rint(S)) > BINARY).any():
             return
         labels = np.argmax(S, axis=1)
@@ -196,10 +207,9 @@ class _PenaltyMethod:
             self.labels, self._cost = labels, cost
 
     def _costs(self, of_points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the costs of blocks, flat, from those (m, k) of one of their points.
+        """Return the costs of blocks (m k,) from costs (m, k) per point, scaled for the solver.
 
-        They are as the solvers' tolerances expect them. As each block is in one cluster, its least
-        cost may be taken off; then a factor makes the largest 1.
+        As each block is in one cluster, its least cost is subtracted; then the largest becomes 1.
         """
         costs = self._weights * of_points
         costs -= costs.min(axis=1, keepdims=True)
@@ -212,7 +222,7 @@ def nearest_binary(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the binary V (m, k) with the least penalties for S, (15), and the next penalties.
 
-    These are (16): those that kept V at 0 (minus) or at 1 (plus) have grown.
+    Penalties that held V at 0 (minus) or at 1 (plus) grow, (16).
     """
     V = np.where(minus * S <= plus * (1 - S), 0.0, 1.0)
     return V, np.where(V == 1, GROWTH * plus, plus), np.where(V == 0, GROWTH * minus, minus)

@@ -22,7 +22,7 @@ from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, SerialExecutor, Task
 
-# How often the clock is looked at while other processes work.
+# Interval between looks at the clock while other processes work.
 POLL_SECONDS = 0.1
 
 
@@ -30,15 +30,16 @@ POLL_SECONDS = 0.1
 class BestOf(Heuristic):
     """Best of many descents and relocations under hard constraints.
 
-    A run begins at k-means++ centres. It alternates between k-means with exact assignment steps
-    (which recolour whole components of the cannot-link graph at a time) and a local search over
-    moves of blocks, swaps, and exchanges of Kempe chains of cannot-linked blocks, until neither
-    improves; then centres are swapped, with descents of the blocks near by, and at last centres of
-    the best clustering are put elsewhere, one at a time, to begin again from there.
+    A run starts from k-means++ centres. It alternates between k-means with exact assignment steps,
+    which recolour whole components of the cannot-link graph, and a local search, until neither
+    improves. The local search moves blocks and exchanges Kempe chains of cannot-linked blocks. Then
+    centres are swapped, with descents of the blocks near by. At last centres of the best clustering
+    are relocated, one at a time, with a descent from there.
 
-    Limits on sizes and weights are kept: then assignment steps are minimum-cost flows of points (of
-    blocks, or with cannot-links, integer programmes; of many blocks, a greedy repair), and the
-    local search moves and swaps blocks; centres are put elsewhere, but not swapped.
+    Limits on sizes and weights are satisfied. Assignment steps are then minimum-cost flows for
+    single points. For blocks of different sizes, or with cannot-links, they are integer programmes;
+    for many such blocks, a greedy repair. The local search also swaps blocks. Centres are
+    relocated, but not swapped.
 
     Sources: PC-SOS-SDP, Algorithm 1 (assignment steps); P. Fränti, J. Kivijärvi, Randomised local
     search algorithm for the clustering problem, Pattern Analysis and Applications 3 (2000)
@@ -93,25 +94,23 @@ class BestOf(Heuristic):
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
         shared = contraction, feasible, parameters
         outcomes = self._outcomes(shared, seeds, clock)
-        # In this order whichever process was faster, so that more runs never end worse.
+        # The order of the runs, not of their ends: then more runs never end worse.
         best, n_iterations = feasible, 0
         for position in sorted(outcomes):
             found, n_steps = outcomes[position]
             n_iterations += n_steps
-            # Parts may not fit together; the first clustering may be a little beyond limits.
+            # Recombined parts may violate limits, and so may the first clustering.
             options = [recombine(contraction, best, found), found, best]
             within = [labels for labels in options if contraction.keeps_sizes(labels)]
             best = min(within or [found], key=contraction.cost)
-        stop = clock.reason if clock.is_over else Stop.CONVERGED
-        labels = best if contraction.keeps_sizes(best) else None
-        return SearchResult(labels, stop, n_iterations).lifted(contraction)
+        return SearchResult(best, Stop.CONVERGED, n_iterations).lifted(contraction)
 
     def _outcomes(
         self, shared: tuple[Any, ...], seeds: list[int], clock: RunClock
     ) -> dict[int, tuple[NDArray[np.intp], int]]:
-        """Do restarts until the clock is over, in this process or in others.
+        """Run restarts until the time is over, in this process or in others.
 
-        Those keep the time limit themselves, and are ended by an interrupt.
+        Other processes check the time limit themselves; an interrupt ends them.
 
         shared : arguments of each restart
         """
@@ -119,7 +118,7 @@ class BestOf(Heuristic):
         waiting, is_here = deque(enumerate(seeds)), self.workers == 1
 
         def next_task() -> Task | None:
-            # The first one returns something at once, whatever the time.
+            # The first run starts even if the time is over: it returns something at once.
             if not waiting or (clock.is_over and len(waiting) < len(seeds)):
                 return None
             position, seed = waiting.popleft()
@@ -148,8 +147,8 @@ def _restart(
 ) -> tuple[NDArray[np.intp], int]:
     """Return labels (m,) of a run, and the number of its assignment steps.
 
-    feasible : labels (m,) that keep the cannot-links
-    clock : of the run, or the seconds left of one in another process
+    feasible : labels (m,) that satisfy the cannot-links
+    clock : of the run, or in another process the seconds left
     """
     clock = clock if isinstance(clock, RunClock) else RunClock(max(clock, 1e-9))
     descent = Descent(contraction, parameters, feasible, clock.time_left)

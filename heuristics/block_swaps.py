@@ -1,17 +1,16 @@
 """Compiled loops over swaps of two blocks that are chains by themselves.
 
-With D_ic the squared distance of block i to the mean of cluster c, a swap of block i of cluster a,
-of weight e, with block j of cluster b, of weight f, saves what both save beside means that stay,
-and what the means save as they follow:
+D_ic is the squared distance of block i to the mean of cluster c. Swap block i of cluster a, of
+weight e, with block j of cluster b, of weight f. This saves, at fixed means and by their movement:
 
     e (D_ia - D_ib) + f (D_jb - D_ja) + T_a / (N_a - e + f) + T_b / (N_b + e - f),
     T_c = || e (x_i - m_c) - f (x_j - m_c) ||^2.
 
-With P_ic the sum of the weights w of the soft pairs of block i with the blocks of c, it saves
-P_ia - P_ib + P_jb - P_ja + 2 w_ij besides.
+P_ic is the sum of the weights w of the soft pairs of block i with the blocks of c. These save
+P_ia - P_ib + P_jb - P_ja + 2 w_ij in addition.
 
-Of the blocks of b the most that one saves beside means that stay, and the farthest from m_a and
-m_b, are kept: they bound what any swap of i with b saves, and most blocks are not looked at.
+For the blocks of b, the largest saving at fixed means and the largest distances from m_a and m_b
+are tabulated. They bound the saving of any swap of i with b, so that most blocks are skipped.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from sdpbb.runtime.jit import njit
 
 
 class SwapTables(NamedTuple):
-    """Tables that swaps look up, and keep up.
+    """Tables for pricing swaps, updated with each swap.
 
     gram : (m, m) inner products of the blocks, weight times mean
     inner : (m, k) inner products of the blocks with the sums of the clusters
     prices : (m, k) sums of the weights of its soft pairs with them
-    most : (k, k) the most that a block of one cluster saves in another, beside means that stay
-    reach : (k, k) the greatest weight times distance of a block of one cluster to another's mean
+    most : (k, k) the largest saving of a block of one cluster in another, at fixed means
+    reach : (k, k) the largest root of weight times squared distance to another cluster's mean
     lightest, heaviest : (k,) least and greatest weight of a block
     """
 
@@ -74,11 +73,11 @@ def swap_pairs(
     tables: SwapTables,
     threshold: float,
 ) -> bool:
-    """Make the best swap of each block from the first to before the last, if it improves.
+    """Make the best swap of each block from `first` to before `last`, if it improves.
 
-    Return whether there was any.
+    Return whether any was made.
     """
-    # To take arrays out of tuples for each block takes longer than what is done with them.
+    # Unpacking the tuples for each block would take longer than its swaps.
     labels, weights, soft = clusters.labels, blocks.weights, blocks.soft
     weight, square, gram, inner = clusters.weight, clusters.square, tables.gram, tables.inner
     prices, most, reach = tables.prices, tables.most, tables.reach
@@ -86,7 +85,7 @@ def swap_pairs(
     any_swapped = False
     is_open = np.empty(k, np.bool_)
     for i in range(first, min(len(labels), last)):
-        most_apart = 0.0  # the most that 2 w_ij is
+        most_apart = 0.0  # the largest 2 w_ij
         for position in range(soft.starts[i], soft.starts[i + 1]):
             most_apart = max(most_apart, 2.0 * soft.weight[position])
         a, e, any_open = labels[i], weights[i], False
@@ -157,7 +156,7 @@ def _best_partner(
 
 @njit(cache=True, nogil=True)
 def _bound(a: int, b: int, blocks: BlockData, clusters: ClusterState, tables: SwapTables) -> None:
-    """Write the bounds of clusters a and b, and of others beside them; of all if a = -1."""
+    """Write the bounds between a or b and all clusters; between all clusters if a = -1."""
     labels, weights, weight = clusters.labels, blocks.weights, clusters.weight
     gram, inner, square, prices = tables.gram, tables.inner, clusters.square, tables.prices
     most, reach, lightest, heaviest = tables.most, tables.reach, tables.lightest, tables.heaviest
@@ -192,7 +191,7 @@ def _squared(own: float, inner: float, f: float, weight: float, square: float) -
 def _move(
     j: int, target: int, blocks: BlockData, clusters: ClusterState, tables: SwapTables
 ) -> None:
-    """Move block j, and keep up all but the bounds."""
+    """Move block j, and update all tables except the bounds."""
     gram, inner, soft, a = tables.gram, tables.inner, blocks.soft, clusters.labels[j]
     relabel(j, target, blocks, clusters)
     for i in range(len(clusters.labels)):

@@ -18,13 +18,13 @@ TRIALS, LAST_KEPT, DISTANCES = range(3)
 
 
 class Clusters(NamedTuple):
-    """Clustering of the blocks, kept up block by block.
+    """Clustering of the blocks, updated block by block.
 
     labels (m,) of the blocks; n_blocks (k,), weight (k,) and centres (k, r) of the clusters.
     The blocks of cluster c are first[c], after[first[c]] and so on to -1; `before` leads back.
-    near (k, l) are clusters whose centres are near, the nearest ones first as far as that is known.
-    cost (k,) and removal (k,), about what it costs to remove the centre, are those of the last
-    clustering that was accepted.
+    near (k, l) are clusters whose centres are near, the nearest ones first as far as known. cost
+    (k,) and removal (k,), the approximate cost of removing the centre, belong to the last accepted
+    clustering.
     """
 
     labels: Integers
@@ -40,9 +40,9 @@ class Clusters(NamedTuple):
 
     @classmethod
     def of(cls, contraction: Contraction, labels: NDArray[np.integer], n_near: int) -> Clusters:
-        """Return the clusters of labels (m,), none of them empty; near clusters are not known."""
+        """Return the clusters of labels (m,), none of them empty, without near clusters yet."""
         k, own = contraction.k, labels.astype(np.int64)
-        # Blocks in the order of their clusters: the lists are runs of it.
+        # Blocks in the order of their clusters: each list is one run.
         order = np.argsort(own, kind="stable")
         after, before = np.full(len(own), -1, np.int64), np.full(len(own), -1, np.int64)
         is_same = np.diff(own[order]) == 0
@@ -63,12 +63,12 @@ class Clusters(NamedTuple):
 
 
 class Journal(NamedTuple):
-    """Record of a trial, from which it is undone, and room for it.
+    """Record for undoing a trial.
 
-    n (2,) says how many blocks and clusters the trial has changed: these are the first entries of
-    `blocks` and `clusters`. Their stamps are the number of the last trial that changed them, and
-    the other arrays have what they were before it. (With all arrays of another `Clusters` instead,
-    searches over swaps take 1.2 times as long: kernels count references to each.)
+    n (2,) are the numbers of changed blocks and clusters, which are the first entries of `blocks`
+    and `clusters`. Stamps are the number of the last trial that changed each. The other arrays hold
+    the values before it. (With a second `Clusters` instead of these arrays, searches over swaps
+    take 1.2 times as long: kernels count references to each array.)
     """
 
     n: Integers
@@ -91,10 +91,11 @@ class Journal(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """Rounds of descents: what changed when, and room.
+    """Rounds of descents: the last changes of clusters, and work arrays.
 
-    number (1,) of the last round of all descents; changed (k,) and listed (k,) are those in which a
-    cluster was changed, and looked at; queue (k,), candidates (l,) and distances (l,) are room.
+    number (1,) is the last round of all descents; changed (k,) and listed (k,) are the last rounds
+    in which a cluster was changed, and visited. queue (k,), candidates (l,) and distances (l,) are
+    work arrays.
     """
 
     number: Integers
@@ -112,12 +113,11 @@ class Rounds(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Trial of a search: what it works on, and counts over all trials.
+    """Trial of a search: its data, and counts over all trials.
 
     blocks, clusters, journal, rounds : of the search
-    threshold : a move counts if it saves more, and so does a trial
-    counts : (3,) trials so far, which is the number of this one; the last one that was kept;
-        distances computed
+    threshold : least saving of a move, and of a trial
+    counts : (3,) number of this trial; number of the last accepted one; computed distances
     """
 
     blocks: BlockData
@@ -129,14 +129,14 @@ class Trial(NamedTuple):
 
     @classmethod
     def of(cls, blocks: BlockData, clusters: Clusters, threshold: float) -> Trial:
-        """Return the trial before the first one, and find near clusters and costs."""
+        """Return the state before the first trial, with near clusters and costs."""
         rounds, counts = Rounds.of(clusters), np.zeros(3, np.int64)
         _prepare(blocks, clusters, rounds.distances)
         return cls(blocks, clusters, Journal.of(clusters), rounds, threshold, counts)
 
 
-# Where a block leaves less than this share of the weight of its cluster behind, the centre is
-# computed anew: differences of nearly equal sums have lost too many digits.
+# If a cluster loses all but this share of its weight, its centre is computed anew: differences of
+# nearly equal sums lose too many digits.
 LITTLE = 1e-3
 
 
@@ -151,7 +151,7 @@ def squared_distance(rows: Reals, i: int, others: Reals, j: int) -> float:
 
 @njit(cache=True, nogil=True)
 def centre_anew(c: int, blocks: BlockData, clusters: Clusters) -> None:
-    """Compute centre and weight of a cluster from its blocks, so that rounding does not add up."""
+    """Compute centre and weight of a cluster from its blocks, so that rounding cannot add up."""
     weight, r = 0.0, blocks.means.shape[1]
     for t in range(r):
         clusters.centres[c, t] = 0.0
@@ -173,7 +173,7 @@ def move(
 ) -> float:
     """Move block i to another cluster b, which may be empty; return the change of the cost.
 
-    Where the block was the last one, its cluster keeps its centre.
+    A cluster whose last block leaves keeps its centre.
     """
     a, w = clusters.labels[i], blocks.weights[i]
     keep_cluster(a, trial, clusters, journal)
@@ -227,7 +227,7 @@ def _copy_cluster(c: int, source: Clusters | Journal, target: Clusters | Journal
 
 @njit(cache=True, nogil=True)
 def keep_cluster(c: int, trial: int, clusters: Clusters, journal: Journal) -> None:
-    """Record a cluster as it is, unless the trial has done so."""
+    """Record a cluster unless the trial has already done so."""
     if journal.cluster_stamp[c] == trial:
         return
     journal.cluster_stamp[c] = trial
@@ -238,7 +238,7 @@ def keep_cluster(c: int, trial: int, clusters: Clusters, journal: Journal) -> No
 
 @njit(cache=True, nogil=True)
 def undo(clusters: Clusters, journal: Journal) -> None:
-    """Undo all that the journal has; only the order of the blocks in their clusters may differ."""
+    """Undo all changes in the journal; only the order of blocks in their clusters may differ."""
     for number in range(journal.n[0]):
         i = journal.blocks[number]
         if clusters.labels[i] != journal.labels[i]:
@@ -252,7 +252,7 @@ def undo(clusters: Clusters, journal: Journal) -> None:
 
 @njit(cache=True, nogil=True)
 def find_near(c: int, clusters: Clusters, distances: Reals) -> None:
-    """Write the clusters whose centres are nearest to that of c in its list."""
+    """Write the list of the clusters nearest to c."""
     k, n_near = len(clusters.n_blocks), clusters.near.shape[1]
     n_found = 0
     for b in range(k):

@@ -1,8 +1,8 @@
-"""Search over swaps of centres: one is removed, another put on a block, and what is near descends.
+"""Search over swaps of centres: remove one, put it on a block elsewhere, and descend near both.
 
-A trial of that kind changes clusters near both places alone. Blocks look at the centres near their
-own only, moves are priced exactly, and a trial that does not end cheaper is undone from a journal:
-with k in the hundreds it takes as long as with k in the tens, tens of microseconds.
+A trial changes only clusters near both places. Blocks consider only centres near their own, moves
+are priced exactly, and a trial that does not end cheaper is undone from a journal. So it takes tens
+of microseconds, with k in the tens or in the hundreds.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import WORK, TimeLeft, no_limit
 
-# Centres near each centre that its blocks look at. In the plane about six have a border with it.
+# Near centres that blocks of a cluster consider. In the plane a cluster has about six neighbours.
 NEAR = 12
-# Differences of coordinates after which a search ends, with effort 1: some seconds.
+# Maximum differences of coordinates of a search with effort 1: some seconds.
 STEPS, STEPS_PER_CENTRE = 1_000_000_000, 10_000_000
 # Trials whose random numbers are drawn at once.
 BATCH = 256
@@ -50,6 +50,8 @@ class CentreSwaps:
         self._contraction = contraction
         self._blocks = BlockData.of(contraction)
         self._threshold = MINIMUM_IMPROVEMENT * contraction.total
+        is_free = not (contraction.soft or contraction.has_limits)
+        self._is_possible = is_free and 1 < contraction.k < contraction.n_blocks
 
     def __call__(
         self,
@@ -58,18 +60,19 @@ class CentreSwaps:
         effort: float = 1.0,
         time_left: TimeLeft = no_limit,
     ) -> NDArray[np.intp]:
-        """Return labels (m,) at most as costly, with k clusters that keep the cannot-links.
+        """Return labels (m,) at most as costly, with k clusters that satisfy the cannot-links.
+
+        With soft pairs or limits, which the search does not support, return the given labels.
 
         Parameters
         ----------
-        labels : (m,) exactly the clusters 0..k-1, the cannot-links kept; not modified
-        effort : the search ends when this many times k min(4 k, 100) trials, one after the other,
-            have not improved, and where it takes far longer than that takes in most cases
-        time_left : asked between pieces of work; when no time is left the search ends with what it
-            has
+        labels : (m,) exactly the clusters 0..k-1 that satisfy the cannot-links; not modified
+        effort : the search ends after this many times k min(4 k, 100) trials in a row without
+            improvement, or if it takes far longer than that usually does
+        time_left : checked between pieces of work; once it is over, the search ends with its best
         """
         k, r = self._contraction.k, self._contraction.means.shape[1]
-        if not 1 < k < self._contraction.n_blocks or effort == 0.0:
+        if effort == 0.0 or not self._is_possible:
             return labels
         n_failures = math.ceil(effort * k * min(4 * k, 100))
         most_steps = effort * (STEPS + k * STEPS_PER_CENTRE)
@@ -90,10 +93,10 @@ class CentreSwaps:
         return clusters.labels.astype(np.intp)
 
 
-# Random numbers in [0, 1) that a trial takes.
+# Random numbers in [0, 1) of a trial.
 DRAWS = 5
-# Share of the trials that put a centre near to where it was. At first the others save more; later
-# four of five improvements are of these.
+# Share of near trials, which move a centre to a place near by. At first far trials save more; later
+# four of five improvements are near ones.
 NEAR_SHARE = 0.6
 
 
@@ -101,12 +104,12 @@ NEAR_SHARE = 0.6
 def try_swaps(draws: Reals, first: int, work: int, trial: Trial) -> int:
     """Try swaps from row `first` of the draws on, until about `work` distances are computed.
 
-    Trials that improve by more than the threshold are kept, the others are undone.
+    Trials that improve by more than the threshold are accepted, the others undone.
 
     Parameters
     ----------
     draws : (s, DRAWS) in [0, 1)
-    trial : the last one before; its counts go on
+    trial : the state after the last trial
 
     Return the row to resume from.
     """
@@ -133,7 +136,7 @@ def try_swaps(draws: Reals, first: int, work: int, trial: Trial) -> int:
 
 @njit(cache=True, nogil=True)
 def _centre_to_go(is_near: bool, one: float, other: float, clusters: Clusters) -> int:
-    """Return a random cluster; if the centre goes far away, the one of two cheaper to remove."""
+    """Return a random cluster; for a far trial, the cheaper one to remove of two."""
     k = len(clusters.n_blocks)
     a, b = min(k - 1, int(one * k)), min(k - 1, int(other * k))
     return a if is_near or clusters.removal[a] <= clusters.removal[b] else b
@@ -141,9 +144,9 @@ def _centre_to_go(is_near: bool, one: float, other: float, clusters: Clusters) -
 
 @njit(cache=True, nogil=True)
 def _cluster_to_split(a: int, is_near: bool, draw: float, clusters: Clusters) -> int:
-    """Return a random cluster of several blocks, near a or any but a; -1 if there is none.
+    """Return a random cluster of several blocks, near a or any but a; -1: none exists.
 
-    It is drawn with probabilities proportional to the costs.
+    Probabilities are proportional to the costs.
     """
     n = clusters.near.shape[1] if is_near else len(clusters.n_blocks)
     total = 0.0
@@ -164,7 +167,7 @@ def _cluster_to_split(a: int, is_near: bool, draw: float, clusters: Clusters) ->
 
 @njit(cache=True, nogil=True)
 def _block_of(c: int, draw: float, blocks: BlockData, clusters: Clusters) -> int:
-    """Return a random block of a cluster, drawn by its part of the cost."""
+    """Return a random block of a cluster, with probabilities proportional to the costs."""
     left = draw * clusters.cost[c]
     drawn: int = clusters.first[c]
     i = drawn
@@ -179,9 +182,9 @@ def _block_of(c: int, draw: float, blocks: BlockData, clusters: Clusters) -> int
 
 @njit(cache=True, nogil=True)
 def _accept(trial: Trial) -> bool:
-    """Compute anew what a trial has changed: centres, what is near them, and costs.
+    """Recompute centres, near lists and costs after a trial.
 
-    Return whether it costs less than before, which is plain but for rounding.
+    Return whether the cost is lower than before, which fails only by rounding.
     """
     blocks, clusters, journal = trial.blocks, trial.clusters, trial.journal
     change = 0.0
@@ -206,10 +209,10 @@ def _accept(trial: Trial) -> bool:
     return change < 0.0
 
 
-# A descent is left if so many rounds, each as good as its last one, would not take it to the goal.
-PATIENCE = 10.0
-# Rounds of a descent, at most. It ends after some; but where weights differ by many orders of
-# magnitude, blocks may go to and fro by what is rounded.
+# A descent is abandoned if this many rounds as good as the last one would not reach the goal.
+ROUNDS_TO_GOAL = 10.0
+# Maximum rounds of a descent. It ends after a few, unless weights differ by many orders of
+# magnitude: then rounding may move blocks to and fro.
 MOST_ROUNDS = 10_000
 
 
@@ -217,7 +220,7 @@ MOST_ROUNDS = 10_000
 def swap(a: int, seed: int, goal: float, trial: Trial) -> float:
     """Remove centre a, put it on block `seed` of another cluster, and descend.
 
-    Return the change of the cost, at least the goal where the trial was left on the way.
+    Return the change of the cost; at least the goal if the trial was abandoned.
     """
     clusters, journal = trial.clusters, trial.journal
     journal.n[0] = 0
@@ -235,7 +238,7 @@ def swap(a: int, seed: int, goal: float, trial: Trial) -> float:
 def _remove(a: int, trial: Trial) -> float:
     """Move each block of a to the cheapest cluster near it that it may join.
 
-    Return the change of the cost; inf where a block may join none.
+    Return the change of the cost; inf if a block may join none.
     """
     blocks, clusters, journal = trial.blocks, trial.clusters, trial.journal
     stamp, change = trial.counts[TRIALS], 0.0
@@ -284,7 +287,7 @@ def _insert(a: int, seed: int, trial: Trial) -> float:
                 change += move(i, a, stamp, blocks, clusters, journal)
             i = following
     trial.counts[DISTANCES] += n_distances
-    # It comes into the lists of those near it, in place of the last one.
+    # It replaces the last cluster in the lists of near clusters.
     for position in range(n_near):
         c = clusters.near[a, position]
         is_listed = False
@@ -300,8 +303,8 @@ def _insert(a: int, seed: int, trial: Trial) -> float:
 def _descend(change: float, goal: float, trial: Trial) -> float:
     """Move blocks in and near the clusters that the trial has changed, until no move improves.
 
-    A round is over the clusters that the last one changed and those near them; of the latter only
-    moves to the former are looked at. No cluster is emptied.
+    A round visits the clusters that the last round changed, and clusters near them. Blocks of the
+    latter only move to the former. No cluster is emptied.
 
     change : of the cost so far
 
@@ -324,7 +327,7 @@ def _descend(change: float, goal: float, trial: Trial) -> float:
             saved -= change_here
             n_distances += n_more
         change -= saved
-        if saved <= 0.0 or change - PATIENCE * saved > goal:
+        if saved <= 0.0 or change - ROUNDS_TO_GOAL * saved > goal:
             break
     trial.counts[DISTANCES] += n_distances
     return change
@@ -341,15 +344,15 @@ def _sweep(
     journal: Journal,
     rounds: Rounds,
 ) -> tuple[float, int]:
-    """Move each block of a to the cluster near it where it saves most, if it saves anything.
+    """Move each block of a to the near cluster where it saves most, if it saves anything.
 
-    Return the change of the cost, and the distances that were computed.
+    Return the change of the cost, and the number of computed distances.
 
-    With s the distance of a block to its centre and D between two centres, it is at least D - s
-    from the other one. So no move to it saves where D >= s (1 + sqrt(g)), with g the quotient of
-    the factors of the squared distances, as large as it can be.
+    Let s be the distance of a block to its centre, and D the distance between two centres. The
+    block is at least D - s from the other centre. So no move there saves if D >= s (1 + sqrt(g)),
+    with g the largest possible quotient of the factors of the squared distances.
     """
-    # A trial would be one argument, but to take it apart in each sweep costs a seventh of the time.
+    # The trial could be one argument, but unpacking it in each sweep costs a seventh of the time.
     n_candidates, lightest = _find_candidates(a, last, clusters, rounds)
     n_distances, change = n_candidates, 0.0
     i = clusters.first[a]
@@ -381,9 +384,9 @@ def _sweep(
 
 @njit(cache=True, nogil=True)
 def _find_candidates(a: int, last: int, clusters: Clusters, rounds: Rounds) -> tuple[int, float]:
-    """List clusters near a to move to: those changed since the last round, or all if a is.
+    """List near clusters changed since the last round, or all near clusters if a was changed.
 
-    Their squared distances are listed as well. Return how many, and the least of their weights.
+    List their squared distances, too. Return their number, and the least of their weights.
     """
     n, lightest = 0, np.inf
     for position in range(clusters.near.shape[1]):
@@ -398,7 +401,7 @@ def _find_candidates(a: int, last: int, clusters: Clusters, rounds: Rounds) -> t
 
 @njit(cache=True, nogil=True)
 def _list_clusters(last: int, clusters: Clusters, journal: Journal, rounds: Rounds) -> int:
-    """List the clusters changed in the last round and those near them; return how many."""
+    """List the clusters changed in the last round and near clusters; return their number."""
     n_listed = 0
     for number in range(journal.n[1]):
         c = journal.clusters[number]

@@ -1,9 +1,9 @@
 """State of a clustering that searches improve: blocks, clusters, limits on quantities, chains.
 
-A quantity is a whole number of each block, such as its points, whose sum in a cluster is limited.
-The first one is the number of blocks itself, 1 to m: no cluster is emptied, and clusters without
-other limits have these. With s and N the weighted sums and the weights of the clusters, an exchange
-that takes weight w and sum d, net, out of a and into b changes the sum of squares by
+A quantity is an integer of each block, such as its points, whose sum in a cluster is limited. The
+first one is the number of blocks itself, 1 to m, so that no cluster is emptied. Clusters have
+weighted sums s and weights N. An exchange that moves weight w and sum d, net, from a to b changes
+the sum of squares by
 
     ||s_a||^2 / N_a + ||s_b||^2 / N_b - ||s_a - d||^2 / (N_a - w) - ||s_b + d||^2 / (N_b + w).
 """
@@ -57,16 +57,15 @@ def neighbour_lists(
 
 
 class BlockData(NamedTuple):
-    """Blocks of a contraction, and what limits their clusters, as compiled loops take them.
+    """Blocks of a contraction, and limits of their clusters, for compiled loops.
 
     weights, means : (m,), (m, r)
     apart, soft : the cannot-links and the soft pairs
     amounts : (m, q) of each quantity
-    limits : (q, 2) the least and the most that a cluster has of each quantity
-    listed : number of the quantity whose values are listed, which clusters have in any order; 0 for
-        none
-    ranges : (k, 2) those that are listed; (0, 2) where they are single values, which clusters can
-        only exchange
+    limits : (q, 2) minimum and maximum of each quantity in a cluster
+    listed : number of the quantity whose values are listed, for clusters in any order; 0: none
+    ranges : (k, 2) the listed ranges; (0, 2) if single values are listed, which clusters can only
+        exchange
     """
 
     weights: Reals
@@ -97,7 +96,7 @@ class BlockData(NamedTuple):
 
 
 class ClusterState(NamedTuple):
-    """Clusters of the blocks, kept up with exchanges.
+    """Clusters of the blocks, updated with exchanges.
 
     labels : (m,)
     amounts : (k, q) of the quantities
@@ -112,7 +111,7 @@ class ClusterState(NamedTuple):
 
     @classmethod
     def of(cls, blocks: BlockData, labels: NDArray[np.int64], k: int) -> ClusterState:
-        """Return the clusters of labels (m,), which change with them."""
+        """Return the clusters of labels (m,); exchanges change these labels."""
         sums = cluster_sums(labels, blocks.weights, blocks.means, k)
         amounts = np.zeros((k, blocks.amounts.shape[1]), np.int64)
         _add_amounts(labels, blocks.amounts, amounts)
@@ -145,7 +144,7 @@ def change_of_exchange(
 def fits(a: int, b: int, taken: Integers, blocks: BlockData, amounts: Integers) -> bool:
     """Return whether cluster a may have less, and b more, of each quantity.
 
-    taken : (q,) what an exchange takes, net, out of a and into b
+    taken : (q,) amounts that an exchange moves, net, from a to b
     amounts : (k, q) of the clusters
     """
     limits = blocks.limits
@@ -179,7 +178,7 @@ def may_join(i: int, b: int, blocks: BlockData, labels: Integers) -> bool:
 
 @njit(cache=True, nogil=True)
 def relabel(j: int, target: int, blocks: BlockData, clusters: ClusterState) -> None:
-    """Move block j to another cluster, and keep the clusters up with it."""
+    """Move block j to another cluster, and update the clusters."""
     labels, weight, sums, square = (
         clusters.labels,
         clusters.weight,
@@ -213,8 +212,8 @@ def kempe_chain(
 ) -> int:
     """Collect in `chain` the Kempe chain of block i with cluster b, and return its length.
 
-    It is the connected component of hard pairs, of weight inf, among the blocks of both clusters. 0
-    if it is longer than `chain`. `stamp` marks the blocks met with the number `stamped`.
+    It is a connected component of hard pairs, of weight inf, among the blocks of both clusters.
+    Return 0 if it is longer than `chain`. `stamp` marks its blocks with the number `stamped`.
     """
     a = labels[i]
     chain[0] = i
@@ -247,9 +246,9 @@ def change_of_prices(
     stamped: int,
     soft: Neighbours,
 ) -> float:
-    """Return the change of what soft pairs cost if the chain, stamped, is exchanged.
+    """Return the change of the cost of soft pairs if the chain, stamped, is exchanged.
 
-    Hard pairs among `soft` change nothing: their other ends move as well, or are elsewhere.
+    Hard pairs among `soft` change nothing: the other end moves as well, or is in a third cluster.
     """
     change = 0.0
     for number in range(length):
@@ -258,7 +257,7 @@ def change_of_prices(
         after = b if before == a else a
         for position in range(soft.starts[j], soft.starts[j + 1]):
             u = soft.block[position]
-            if stamp[u] == stamped:  # it moves as well, and is together with j or apart as before
+            if stamp[u] == stamped:  # it moves as well: together with j or apart as before
                 continue
             if labels[u] == after:
                 change += soft.weight[position]

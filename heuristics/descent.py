@@ -1,8 +1,8 @@
-"""Descent: k-means with exact assignment steps, and local search, in turn; swaps of centres.
+"""Descent: alternate k-means (with exact assignment) and local search.
 
-Within limits on sizes or weights, assignment steps are those of `SizedAssignment`, which ignore
-soft pairs. If there are some and integer programmes are small, a descent starts from labels with
-the pairs, too, so that blocks which belong together move together.
+Within limits on sizes or weights, steps ignore soft pairs (`SizedAssignment`). If soft pairs exist
+and the integer programme is small, a second descent starts from labels that include them. So blocks
+that belong together move together.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
 
-# A hasty descent goes from k-means to local search, which ends sooner from there, where a step
-# saves less than this share of the cost.
-LEAST_DECREASE = 1e-5
-# Assignment steps of one descent by k-means, at most; a few are enough almost always.
+# A hasty descent ends k-means once a step saves less than this share of the cost: local search is
+# faster from there.
+HASTY_DECREASE = 1e-5
+# Maximum assignment steps of one descent by k-means; a few are enough almost always.
 MAX_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class HeuristicSolution:
-    """Clustering of the blocks that keeps the constraints.
+    """Clustering of the blocks that satisfies the constraints.
 
     Attributes
     ----------
     labels : (m,) exactly the clusters 0..k-1
     cost : `Contraction.cost(labels)`
-    source : where it began: "k-means++", "sdp" or "given"; "colouring" where the time was over
-        before it could begin
+    source : where the search started: "k-means++", "sdp" or "given"; "colouring" if the time was
+        over before
     """
 
     labels: NDArray[np.intp]
@@ -56,15 +56,16 @@ OnImproved = Callable[[HeuristicSolution], None]
 class Descent:
     """k-means and local search in turn, until neither improves; prepared for one contraction.
 
-    It keeps the best clustering of a search, which any number of descents share.
+    It records the best clustering of a search, which consists of any number of descents.
 
     Parameters
     ----------
-    known : labels (m,), exactly the clusters 0..k-1, that keep the cannot-links; looked for where
-        they are needed if None
-    time_left : how long there is for all descents together, asked between pieces of bounded work.
-        Where nothing is left a descent ends with what it has
-    is_hasty : whether descents leave k-means early; where there are many blocks if None
+    parameters : only `local_search` and `assignment_time_limit` are used
+    known : labels (m,), exactly the clusters 0..k-1, that satisfy the cannot-links, but perhaps
+        not the limits; None: found when they are needed
+    time_left : for all descents together, checked every 0.1 s. Once it is over, a descent ends with
+        its labels so far
+    is_hasty : whether descents end k-means early; None: if there are many blocks
 
     Attributes
     ----------
@@ -94,9 +95,9 @@ class Descent:
 
         Parameters
         ----------
-        source : where its clusterings begin
-        stop : asked besides the time left; true once the search is to end
-        found : called with each clustering that is cheaper than those before
+        source : where the search starts
+        stop : checked like the time left; true once the search is to end
+        found : called with each clustering that is cheaper than all before
         """
         self.best: HeuristicSolution | None = None
         self._source, self._found = source, found
@@ -108,7 +109,7 @@ class Descent:
         return np.inf if self.best is None else self.best.cost
 
     def offer(self, labels: NDArray[np.intp], cost: float | None = None) -> None:
-        """Take labels (m,) if they are cheaper; their cost is computed if None."""
+        """Record labels (m,) if they are the cheapest; None: compute their cost."""
         cost = self.contraction.cost(labels) if cost is None else cost
         if cost < self.cost:
             self.best = HeuristicSolution(labels, cost, self._source)
@@ -131,12 +132,12 @@ class Descent:
         return CentreSwaps(self.contraction)
 
     def known(self) -> NDArray[np.intp]:
-        """Return the labels (m,) that were known before.
+        """Return labels (m,) known before the search.
 
         Raises
         ------
         ParameterError
-            If no clustering keeps the cannot-links.
+            If no clustering satisfies the cannot-links.
         """
         if self._known is None:
             feasible = find_feasible(self.contraction)
@@ -147,29 +148,29 @@ class Descent:
         return self._known
 
     def from_centres(self, centres: NDArray[np.float64]) -> HeuristicSolution | None:
-        """Return the clustering that a descent from centres (k, r) ends with.
+        """Return the clustering at the end of a descent from centres (k, r).
 
-        A hasty descent is left once it is not expected to become cheaper than the best; so is one
-        within limits. None if no labels within limits are found.
+        Abandon a hasty descent once it is not expected to beat the best. Return None if no labels
+        within limits are found.
 
         Raises
         ------
         OutOfTime
-            If no time is left before there is one.
+            If the time is over before the first labels.
         """
         if not self.assign.is_possible:
             return None
         goal = self.cost
         try:
             labels = self.assign(centres, self.time_left)
-        except OutOfTime:  # or there are none within limits
+        except OutOfTime:  # or no labels within limits were found
             check_time(self.time_left)
             return None
         # Soft pairs cost at least nothing.
         if self.contraction.total - explained(self.contraction, labels) < goal:
             self.offer(labels)
         reached = self.from_labels(labels, goal)
-        together = self.assign.with_soft_pairs(centres, self.time_left)
+        together = self.assign.labels_with_soft_pairs(centres, self.time_left)
         if together is None:
             return reached
         self.offer(together)
@@ -177,12 +178,12 @@ class Descent:
         return other if other.cost < reached.cost else reached
 
     def from_labels(self, labels: NDArray[np.intp], goal: float = np.inf) -> HeuristicSolution:
-        """Return the clustering that a descent from labels (m,) ends with.
+        """Return the clustering at the end of a descent from labels (m,).
 
-        The labels are exactly the clusters 0..k-1. Within limits, k-means is left out if its steps
-        are integer programmes.
+        The labels are exactly the clusters 0..k-1. Within limits, omit k-means if its steps are
+        integer programmes.
 
-        goal : a hasty descent is left once it is not expected to become cheaper
+        goal : abandon a hasty descent once it is not expected to become cheaper
         """
         contraction, cost = self.contraction, np.inf
         has_pairs = len(contraction.cannot_link) > 0 or bool(contraction.soft)
@@ -208,10 +209,10 @@ class Descent:
         return HeuristicSolution(labels, cost, self._source)
 
     def _kmeans(self, labels: NDArray[np.intp], goal: float) -> tuple[NDArray[np.intp], bool]:
-        """Return what k-means from labels (m,) ends with, and whether it would miss the goal."""
+        """Return labels of k-means from labels (m,), and whether it will probably miss the goal."""
         contraction = self.contraction
-        has_goal = self._is_hasty or contraction.has_limits
-        least = LEAST_DECREASE if self._is_hasty else 0.0
+        has_goal = self._is_hasty or self.assign.may_fail  # within limits: 0.7 times the CPU
+        least = HASTY_DECREASE if self._is_hasty else 0.0
         rule = Decreases(contraction, labels, goal if has_goal else np.inf, least)
         centres, time_left = cluster_means(contraction, labels), self.time_left
 

@@ -1,4 +1,4 @@
-"""First clustering of the blocks that keeps the cannot-links, or the proof that there is none."""
+"""First clustering of the blocks that satisfies the cannot-links, or the proof that none exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.feasibility import find_feasible, packed_greedily, use_every_colour
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most
 
-# Rows of an integer programme that takes some seconds to presolve.
+# Rows of an integer programme whose presolve lasts some seconds.
 LARGE_PROGRAMME = 100_000
 # Steps of k-means before its labels are mended.
 KMEANS_STEPS = 100
@@ -22,15 +22,16 @@ KMEANS_STEPS = 100
 def first_clustering(
     contraction: Contraction, time_left: TimeLeft
 ) -> NDArray[np.intp] | Infeasibility | None:
-    """Find a clustering of the blocks into exactly k clusters that keeps the cannot-links.
+    """Find a clustering of the blocks into exactly k clusters that satisfies the cannot-links.
 
-    It is that of `find_feasible`; but where a greedy colouring does not do and the integer
-    programme is large, a clustering by k-means is mended first: where constraints agree with the
-    data, few cannot-links are to be mended. Limits on sizes are kept as `find_feasible` keeps them.
+    `find_feasible` finds it. But if greedy colouring fails and the integer programme is large, a
+    clustering by k-means is mended first: if constraints agree with the data, it violates few
+    cannot-links.
 
     Returns
     -------
-    labels (m,), or the Infeasibility; None where the time was too short.
+    labels (m,), which may exceed a maximum size: callers ask `keeps_sizes`; or the Infeasibility;
+    None if the time was too short.
 
     Raises
     ------
@@ -49,9 +50,9 @@ def first_clustering(
 
 
 def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[np.intp] | None:
-    """Return a clustering by k-means, mended so that it keeps the cannot-links.
+    """Return a clustering by k-means, mended so that it satisfies the cannot-links.
 
-    It may take half of the time left, and is None where that does not do.
+    None if half of the time left does not suffice.
     """
     half = at_most(time_left, time_left() / 2)
     try:

@@ -1,31 +1,32 @@
-"""Searches of the engine: `MultiStart`, IPC-k-means from several starts with local search.
+"""Searches of the engine: `MultiStart`, the best clustering over starts, swaps and relocations.
 
 It works on the blocks of a contraction, so that the nodes of a tree can use it; `best_of` is the
-same for instances. `IncumbentSearch` runs it as hard as a schedule says.
+same for instances. `PreparedSearch` runs it in one node, as hard as a schedule says.
 
-What a start ends with is searched over swaps of centres (`heuristics.centre_swaps`), and recombined
-with the best so far, region by region. At last the best clustering is improved at length, by swaps
-of centres and by relocations.
+Each start ends in a local optimum. A search over swaps of centres (`heuristics.centre_swaps`)
+improves that, and it is recombined with the best so far, region by region. At last the best
+clustering is improved at length, by swaps of centres and by relocations.
 
 Within limits on sizes or weights, a search begins with a descent from the known clustering, and
 centres are not swapped.
 
-Where there are many blocks, initial centres and centres put elsewhere are found in a coreset, a few
-thousand weighted blocks, and a descent over all blocks starts from the best of these.
+If there are many blocks, a coreset of a few thousand weighted blocks gives initial and relocated
+centres. A descent over all blocks starts from the best of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import cluster_means
-from heuristics.assignment import Assignment, AssignmentParameters
-from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
+from heuristics.alternating import cluster_means, costs_of_labels
+from heuristics.assignment.potts import Potts, signed_pairs
+from heuristics.assignment.search import construct, improve, mend
+from heuristics.descent import HASTY_DECREASE, Descent, HeuristicSolution, OnImproved
 from heuristics.first_clustering import first_clustering
 from heuristics.local_search import SWAP_BLOCKS
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
@@ -40,57 +41,55 @@ from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.graph import connected_components
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time
 
-# Blocks times clusters from which on the search before the bound is a long one where sizes are
-# limited: 2,000 points in the plane in 20 clusters are bounded for 100 s. Among more blocks than
-# swaps are made of, 100 relocations take too long: 17 s of 20,000 points, and found nothing.
+# With limits and at least this number of blocks times clusters, the search before the bound is
+# long: the bound of 2,000 points in the plane in 20 clusters takes 100 s. Not above SWAP_BLOCKS:
+# 100 relocations of 20,000 points took 17 s and found nothing.
 MANY = 10_000
-# A relocation merges a cluster into others and splits one: in a long search as many in a row may
-# find nothing better as try each pair so often. With 100 for any k, sets in 2 to 4 clusters that
-# are proven in half a second took up to 11 % longer.
+# A relocation merges one cluster into others and splits another. A long search ends after enough
+# failures in a row to try each such pair of clusters this often. With 100 for any k, sets in 2 to 4
+# clusters that are proven in half a second took up to 11 % longer.
 EACH_PAIR = 2
-# Starts in a row that may find nothing better if each takes integer programmes: of 8 points, 15
-# of them took ten times as long as the bound of a node.
+# Failed starts in a row before the search ends, if starts solve integer programmes: with 8 points,
+# 15 starts took ten times as long as the bound of a node.
 IDLE_STARTS = 2
-# Of the effort of the search over swaps of centres, what all starts together have before the best.
+# Share of the effort of swaps of centres for all starts together, before the best is improved.
 BEFORE_THE_BEST = 0.4
 IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=0, swap_effort=0.02, local_search=False)
-# Relocations in coresets end after this number in a row that saved less.
+# Relocations in coresets end after this number of failures in a row.
 MOST_FAILURES = 3
-# Maximum blocks of a cluster for swaps of centres, if there are many blocks: a trial looks at the
-# blocks of some dozen clusters.
+# Maximum average blocks of a cluster for swaps of centres if there are many blocks: a trial scans
+# the blocks of some dozen clusters.
 LARGE_CLUSTERS = 1_000
-# Of the effort of the search over swaps of centres, what it has where there are many blocks.
+# Share of the effort of swaps of centres if there are many blocks.
 EFFORT_OF_LARGE = 0.1
-
-
-@dataclass(frozen=True)
-class IncumbentSearch:
-    """Heuristic of the exact solver: `MultiStart`, as hard as its schedule says; picklable.
-
-    knows_good : whether the clustering known before is a good one, so that the search before the
-        bound is one descent from it
-    """
-
-    schedule: HeuristicSchedule = field(default_factory=HeuristicSchedule)
-    knows_good: bool = False
 
 
 @dataclass(eq=False)
 class PreparedSearch:
-    """`IncumbentSearch` of one contraction: its descents share tables.
+    """Heuristic of the exact solver in one contraction: descents of its searches share tables.
 
-    known : labels (m,) that keep the cannot-links, the best so far
+    schedule : efforts of the searches
+    known : labels (m,) that satisfy the cannot-links, the best so far
     time_left : time left for all searches together, inf for no limit, 0 when it is up
     is_root : whether the contraction is that of a search's root, which may be searched longer
-    descent : with the parameters of the first search
     """
 
-    of: IncumbentSearch
+    schedule: HeuristicSchedule
     contraction: Contraction
     known: NDArray[np.intp]
     time_left: TimeLeft
     is_root: bool = False
-    descent: Descent | None = None
+
+    def __post_init__(self) -> None:
+        self._before, self._during = self.schedule.before, self.schedule.during
+        contraction, limited = self.contraction, self.schedule.limited
+        if contraction.has_limits and self.is_root:
+            most = min(limited.n_relocations, EACH_PAIR * contraction.k**2)
+            self._during = replace(limited, n_relocations=most)
+            m = contraction.n_blocks
+            if m <= SWAP_BLOCKS and m * contraction.k >= MANY:
+                self._before = self._during
+        self._descent: Descent | None = None
 
     def search(
         self,
@@ -103,45 +102,25 @@ class PreparedSearch:
 
         Parameters
         ----------
-        affinity : (m, m) Z of a relaxation's solution to begin from, or None before there is any
+        affinity : (m, m) Z of a relaxation's solution to start from; None: there is none yet
         stop : true once the search is to end
         found : called with labels (m,) and their origin, such as "k-means++", for every clustering
-            that is cheaper than those before it
+            that is cheaper than all before
         """
-        schedule, contraction = self.of.schedule, self.contraction
-        parameters = schedule.before if affinity is None else schedule.during
+        parameters = self._before if affinity is None else self._during
 
         def offer(better: HeuristicSolution) -> None:
             self.known = better.labels
             found(better.labels, better.source)
 
-        if contraction.has_limits:
-            # Each search begins from the best clustering, and has the time of its own programmes.
-            parameters, self.descent = self._within_limits(parameters, affinity is None), None
-        start = None
-        if affinity is None and self.of.knows_good and not contraction.has_limits:
-            start = self.known
-            parameters = replace(parameters, n_relocations=0, swap_effort=0.0)
-        if self.descent is None:
-            self.descent = Descent(contraction, parameters, self.known, self.time_left)
-        search = MultiStart(parameters)
-        search.run(contraction, rng, affinity, self.descent, stop, offer, start)
-
-    def _within_limits(
-        self, parameters: MultiStartParameters, is_before: bool
-    ) -> MultiStartParameters:
-        """Return the parameters of a search within limits: longer ones at most roots."""
-        limited, contraction = self.of.schedule.limited, self.contraction
-        m = contraction.n_blocks
-        is_many = m <= SWAP_BLOCKS and m * contraction.k >= MANY
-        if not self.is_root or (is_before and not is_many):
-            return parameters
-        most = min(limited.n_relocations, EACH_PAIR * contraction.k**2)
-        return replace(limited, n_relocations=most)
+        # Steps that may fail have the best clustering to fall back on, and seconds of their own.
+        if self._descent is None or self._descent.assign.may_fail:
+            self._descent = Descent(self.contraction, parameters, self.known, self.time_left)
+        MultiStart(parameters).run(self.contraction, rng, affinity, self._descent, stop, offer)
 
 
 class MultiStart:
-    """Upper bounds by IPC-k-means from several starts, each polished by local search."""
+    """Best clustering over starts, swaps of centres and relocations."""
 
     def __init__(self, parameters: MultiStartParameters | None = None) -> None:
         self.parameters = parameters or MultiStartParameters()
@@ -154,7 +133,6 @@ class MultiStart:
         descent: Descent | None = None,
         stop: Callable[[], bool] | None = None,
         found: OnImproved | None = None,
-        start: NDArray[np.intp] | None = None,
     ) -> HeuristicSolution:
         """Return the best clustering over all starts and relocations.
 
@@ -162,33 +140,26 @@ class MultiStart:
         ----------
         contraction : must have a clustering (see `sdpbb.problem.feasibility.find_feasible`)
         rng : the only source of randomness
-        affinity : (m, m) approximate solution Z of the semidefinite relaxation, with Z e = 1, or
-            None. With it the starts are k-means on the rows of its rank-k truncation times the
-            data (the first) and of itself times the data (the others, the second of them from
-            blocks that it sets apart); without it, k-means++.
-        descent : the contraction's, where several runs share it; prepared here if None
-        stop : asked between chunks of bounded work, besides the time left to the descent; when true
-            the best so far is returned, and the labels known to the descent if there is none
-        found : called with each clustering that is cheaper than those before, as soon as it is
-            found: the first after one assignment step
-        start : labels (m,) to begin from instead of all starts, exactly the clusters 0..k-1, the
-            cannot-links kept
+        affinity : (m, m) approximate solution Z of the semidefinite relaxation, with Z e = 1. None:
+            start from k-means++. Otherwise start 1 runs k-means on the rows of (the rank-k
+            truncation of Z) times the data, start 2 on the rows of Z times the data from pivot
+            blocks, later starts on the same rows from k-means++ seeds
+        descent : shared by several runs of one contraction; None: a new one
+        stop : checked every 0.1 s, like the time limit. Once true, return the best clustering so
+            far, or `descent.known()`
+        found : called at once with each clustering that is cheaper than all before: the first after
+            one assignment step
 
         Raises
         ------
         ParameterError
-            If no clustering keeps the cannot-links.
+            If no clustering satisfies the cannot-links.
         """
         descent = descent or Descent(contraction, self.parameters)
-        source = "given" if start is not None else "k-means++" if affinity is None else "sdp"
-        descent.begin(source, stop, found)
+        source = "k-means++" if affinity is None else "sdp"
+        descent.begin(source if self.parameters.n_starts else "given", stop, found)
         with suppress(OutOfTime):
-            if start is None:
-                self._start(descent, rng, affinity)
-            else:
-                given = np.array(start, dtype=np.intp)
-                descent.offer(given)
-                descent.from_labels(given)
+            self._start(descent, rng, affinity)
             self._improve(descent, rng)
         if descent.best is not None:
             return descent.best
@@ -198,7 +169,7 @@ class MultiStart:
             found(solution)
         return solution
 
-    # The steps raise OutOfTime once no time is left: the best is then the best so far.
+    # The steps raise OutOfTime once the time is over: the best is then the best so far.
 
     def _start(
         self, descent: Descent, rng: np.random.Generator, affinity: NDArray[np.float64] | None
@@ -206,12 +177,12 @@ class MultiStart:
         """Descend from initial centres, and search over swaps of centres from there."""
         contraction, n_starts = descent.contraction, self.parameters.n_starts
         time_left, is_many = descent.time_left, is_large(descent.contraction)
-        if contraction.has_limits:  # assignment steps may find nothing
+        if not n_starts or descent.assign.may_fail:
             known = descent.known()
             if contraction.keeps_sizes(known):
                 descent.offer(known)
                 descent.from_labels(known)
-        if not descent.assign.is_possible:
+        if not (n_starts and descent.assign.is_possible):
             return
         sets = initial_centres(contraction, n_starts, rng, affinity, time_left)
         if affinity is None and is_many:
@@ -242,18 +213,18 @@ class MultiStart:
     def _swap_centres(
         self, descent: Descent, rng: np.random.Generator, labels: NDArray[np.intp], share: float
     ) -> None:
-        """Improve a clustering by swaps of centres, and recombine it with the best so far.
+        """Improve a clustering by swaps of centres, recombine it with the best, and descend.
 
-        The labels (m,) may be that itself. A descent ends it.
-
+        labels : (m,) of any clustering, or of the best one
         share : of the effort of the parameters
         """
         effort, contraction = share * self.parameters.swap_effort, descent.contraction
-        # They know of no soft pairs and no limits.
-        if effort == 0.0 or contraction.soft or contraction.has_limits or descent.best is None:
+        if effort == 0.0 or descent.best is None:
             return
         best = descent.best.labels
         swapped = descent.swap_centres(labels, rng, effort, descent.time_left)
+        if swapped is labels:
+            return
         if best is not labels:
             swapped = recombine(contraction, best, swapped)
         cost = contraction.cost(swapped)
@@ -262,10 +233,10 @@ class MultiStart:
             descent.from_labels(swapped, cost)
 
     def _relocate(self, descent: Descent, rng: np.random.Generator) -> None:
-        """Descend from the best clustering with centres put elsewhere, again and again.
+        """Descend repeatedly from the best clustering with relocated centres.
 
-        It is one centre, or where there are many blocks, as many as a search in a coreset moves.
-        Within limits, until a number of them in a row have saved next to nothing.
+        Relocate one centre, or with many blocks all those that a search in a coreset moves. Within
+        limits, end after a number of failures in a row.
         """
         contraction, most = descent.contraction, self.parameters.n_relocations
         patience = most
@@ -274,7 +245,7 @@ class MultiStart:
         elif not descent.assign.is_quick:
             patience = IDLE_STARTS
         n_done = n_idle = 0
-        while n_idle < patience and n_idle < most and (n_done < most or contraction.has_limits):
+        while n_idle < patience and n_idle < most and (n_done < most or descent.assign.may_fail):
             check_time(descent.time_left)
             assert descent.best is not None
             before, known = descent.cost, cluster_means(contraction, descent.best.labels)
@@ -284,7 +255,7 @@ class MultiStart:
                 centres = with_one_elsewhere(contraction, known, rng)
             if centres is not known:
                 descent.from_centres(centres)
-            n_idle = 0 if descent.cost < (1.0 - LEAST_DECREASE) * before else n_idle + 1
+            n_idle = 0 if descent.cost < (1.0 - HASTY_DECREASE) * before else n_idle + 1
             n_done += 1
 
 
@@ -294,31 +265,34 @@ def _centres_in_coreset(
     rng: np.random.Generator,
     time_left: TimeLeft,
 ) -> NDArray[np.float64]:
-    """Return the best centres (k, r) that a search in a coreset finds, or those known.
+    """Return the best centres (k, r) that a search in a coreset finds.
 
-    The known ones (k, r), where the search starts, are returned if no others cost less there, or if
-    the coreset has too few blocks. None: it starts from k-means++ centres, those of all blocks
-    where there are too few.
+    If the coreset has fewer than k blocks, return the known centres, or k-means++ centres of all
+    blocks.
+
+    known : centres (k, r) where the search starts, returned unless others cost less in the coreset;
+        None: it starts from k-means++
 
     Raises
     ------
     OutOfTime
-        If no time is left on the way.
+        If the time is over before the end.
     """
     few = coreset(contraction, rng)
     if few.n_blocks < contraction.k:
         return kmeans_plus_plus(contraction, rng, time_left) if known is None else known
-    descent, start = Descent(few, IN_CORESET, None, time_left, is_hasty=True), None
-    cost = np.inf
-    if known is not None:
-        reached = descent.from_centres(known)
-        assert reached is not None  # a coreset has no limits
-        start, cost = reached.labels, reached.cost
-    found = MultiStart(IN_CORESET).run(few, rng, descent=descent, start=start)
+    descent = Descent(few, IN_CORESET, None, time_left, is_hasty=True)
+    search = MultiStart(IN_CORESET)
+    if known is None:
+        found = search.run(few, rng, descent=descent)
+        check_time(time_left)
+        return cluster_means(few, found.labels)
+    descent.from_centres(known)
+    cost = descent.cost
+    search._improve(descent, rng)
     check_time(time_left)
-    if known is not None and found.cost >= cost:
-        return known
-    return cluster_means(few, found.labels)
+    assert descent.best is not None  # a step in a coreset finds labels
+    return known if descent.cost >= cost else cluster_means(few, descent.best.labels)
 
 
 def recombine(
@@ -326,14 +300,13 @@ def recombine(
 ) -> NDArray[np.intp]:
     """Return the cheapest clustering (m,) made of whole regions of two.
 
-    Clusters of the first and of the second are linked where they share a block. A component of this
-    graph holds the same blocks in clusters of either, so that these can be exchanged for each
-    other, and any choice is a clustering; dynamic programming over the components chooses so that
-    there are k clusters. Each of its clusters is one of the two clusterings', so that it keeps the
-    constraints if both do; and it costs no more than either.
+    Clusters of the first and of the second are linked if they share a block. A component of this
+    graph, a region, holds the same blocks in clusters of either, so each region can come from
+    either clustering. Dynamic programming over the regions chooses the cheapest k clusters. So the
+    result satisfies the constraints if both clusterings do, and costs at most as much as either.
 
-    Source: the idea is that of partition crossover for the travelling salesman, D. Whitley,
-    D. Hains, A. Howe, Tunneling between optima, GECCO (2009).
+    Source: partition crossover for the travelling salesman, D. Whitley, D. Hains, A. Howe,
+    Tunneling between optima, GECCO (2009).
 
     Parameters
     ----------
@@ -368,9 +341,9 @@ def _sums(labels: NDArray[np.integer], values: NDArray[np.float64], n: int) -> N
 def _choose(saved: NDArray[np.float64], more: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask (t,) of the regions of the second clustering that save most together.
 
-    Together they have as many clusters in the one as in the other.
+    Together these regions have equally many clusters in both clusterings.
 
-    more : (t,) clusters of each region in the second clustering beyond those in the first, none 0
+    more : (t,) clusters of each region in the second clustering minus clusters in the first, not 0
     """
     reach = int(more[more > 0].sum())  # and as many fewer
     best = np.full(2 * reach + 1, -np.inf)
@@ -393,7 +366,7 @@ def _choose(saved: NDArray[np.float64], more: NDArray[np.int64]) -> NDArray[np.b
 
 
 def exercise(contraction: Contraction) -> None:
-    """Call the kernels that almost every run needs, also those of a start from an affinity."""
+    """Call the kernels that almost every run needs, including a start from an affinity."""
     found = MultiStart().run(contraction, np.random.default_rng(0))
     together = found.labels == found.labels[:, None]
     affinity = together / (together @ contraction.weights)
@@ -405,10 +378,11 @@ def exercise_rare(contraction: Contraction) -> None:
 
     contraction : with cannot-links
     """
-    by_search = AssignmentParameters(table_budget=0, max_rows=0)
-    assign = Assignment(contraction, by_search)
-    for first in range(2):  # the second time from the labels of the first
-        assign(contraction.means[first : first + contraction.k])
+    costs = costs_of_labels(contraction, contraction.means[: contraction.k])
+    potts, alike = Potts(costs, *signed_pairs(contraction)), np.zeros(len(costs), np.int64)
+    for labels in (construct(potts), mend(potts, alike)):
+        if labels is not None:
+            improve(potts, labels)
 
 
 def good_clustering(
@@ -416,7 +390,7 @@ def good_clustering(
 ) -> NDArray[np.intp] | Infeasibility | None:
     """Return labels (m,) of the best clustering that the search before the first bound finds.
 
-    They keep the constraints, unless the time was over. None: there was no time for any.
+    They satisfy the constraints, unless the time was over. None: the time was over before any.
     """
     first = first_clustering(contraction, time_left)
     if not isinstance(first, np.ndarray):

@@ -1,4 +1,4 @@
-"""IPC-k-means: k-means whose assignment step keeps the constraints."""
+"""IPC-k-means: k-means whose assignment step satisfies the constraints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import Decreases, alternate
 from heuristics.assignment.steps import assignment_of
-from heuristics.method import Heuristic, RunClock, best_of_starts, contract_and_colour
+from heuristics.method import Heuristic, RunClock, cheapest_of, contract_and_colour
 from heuristics.result import SearchResult, Stop
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
 from sdpbb.errors import ParameterError
@@ -25,18 +25,16 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft
 class IPCKMeans(Heuristic):
     """k-means with exact assignments under hard constraints.
 
-    Alternate between the cheapest assignment that keeps all must-links and cannot-links, and limits
-    on the sizes and weights of clusters,
+    Alternate between the cheapest assignment that satisfies all must-links, cannot-links, and
+    limits on the sizes and weights of clusters,
 
-        minimise sum_ij x_ij || p_i - m_j ||^2  over the clusterings x that keep the constraints,
+        minimise sum_ij x_ij || p_i - m_j ||^2  over the clusterings x that satisfy all constraints,
 
-    and the means m_j of its clusters, until the assignment repeats. The sum of squares never
-    increases, and a run on a feasible instance always ends with a clustering, but for large ones
-    with limits.
+    and the means m_j of its clusters, until the sum of squares no longer decreases. A run on a
+    feasible instance always ends with a clustering, except on large ones with limits.
 
-    Source: PC-SOS-SDP, Algorithm 1 and (12); Algorithm 2 and 3.6 of
-    Algorithm 3 for start = "sdp". `best-of` adds local
-    search and relocations.
+    Source: PC-SOS-SDP, Algorithm 1 and (12); for start = "sdp", Algorithm 2 and step 3.6 of
+    Algorithm 3. `best-of` adds local search and relocations.
     """
 
     name = "ipc-kmeans"
@@ -91,9 +89,9 @@ class IPCKMeans(Heuristic):
             return assign(centres, clock.time_left)
 
         try:
-            best = best_of_starts(starts(), clock)
-        except OutOfTime:  # what is known keeps the constraints
-            best = SearchResult(known, clock.reason if clock.is_over else Stop.CONVERGED, 0)
+            best = cheapest_of(starts(), clock)
+        except OutOfTime:  # the known labels satisfy the constraints
+            best = SearchResult(known, Stop.CONVERGED, 0)
         return best.lifted(contraction)
 
     def _initial_centres(

@@ -1,4 +1,4 @@
-"""k-means without constraints, and COP-k-means, which goes from point to point."""
+"""k-means without constraints, and COP-k-means, which assigns points one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import ComesBack, StepVerdict, alternate, fill_empty_clusters, kmeans
 from heuristics.cluster_state import Neighbours, neighbour_lists
-from heuristics.method import Heuristic, RunClock, Soft, best_of_starts
+from heuristics.method import Heuristic, RunClock, Soft, cheapest_of
 from heuristics.result import SearchResult, Stop
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
@@ -19,19 +19,21 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import OutOfTime, check_time, chunks
+from sdpbb.runtime.time_left import check_time, chunks
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KMeans(Heuristic):
     """k-means without constraints, for comparison.
 
-    Lloyd's algorithm from k-means++ centres; constraints of any kind are not looked at:
+    Lloyd's algorithm from k-means++ centres finds a local minimum of (2a)-(2c) of PC-SOS-SDP,
 
-    minimise  sum_i || p_i - m_{l(i)} ||^2,  m_c the mean of { p_i : l(i) = c }, no cluster empty
+        minimise    sum_i || p_i - m_l(i) ||^2,  m_c the mean of { p_i : l(i) = c }    (2a), (3)
+        subject to  one label l(i) for every point i, no cluster empty.                 (2b), (2c)
 
-    locally: points go to their nearest centres and centres to the means of their points in turn,
-    which never increases the sum. The result lists the constraints that the clustering violates.
+    It ignores constraints on pairs, (2d) and (2e), and all others. Points go to their nearest
+    centres and centres to the means of their points in turn, which never increases the sum. The
+    result lists the constraints that the clustering violates.
 
     Sources: S. P. Lloyd, Least squares quantization in PCM, IEEE Transactions on Information Theory
     28 (1982); D. Arthur, S. Vassilvitskii, k-means++: the advantages of careful seeding (2007).
@@ -52,7 +54,7 @@ class KMeans(Heuristic):
 
 
 def unconstrained(instance: Instance) -> Contraction:
-    """Return each point as a block, even where k forces points together, without cannot-links."""
+    """Return each point as a block, without cannot-links, even if k forces points together."""
     n, weights = instance.n_points, instance.scaled[1]
     return Contraction(
         instance.k,
@@ -82,7 +84,7 @@ def best_kmeans(
         found = kmeans(contraction, centres, most, clock.time_left)
         return replace(found, cost=contraction.cost(found.found))
 
-    return best_of_starts((start() for _ in range(n_starts)), clock)
+    return cheapest_of((start() for _ in range(n_starts)), clock)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,20 +95,20 @@ class COPKMeans(Heuristic):
     assigned before it in this pass is violated; then the centres become the means of their points,
     and the next pass begins, in the same order.
 
-    Where a point has no such centre the start has failed: assignments are never taken back. A run
-    whose starts have all failed proves nothing, unless the constraints are contradictory at sight
-    (`contract`), which is told as such.
+    If a point has no such centre, the start fails: assignments are never undone. If all starts of a
+    run fail, that proves nothing. Constraints that `contract` finds contradictory are reported as
+    infeasible.
 
     The constraints are closed first, as in the source: must-linked points form blocks, and a
-    cannot-link between two points holds between all points of their blocks. The first point of a
-    block in the order then meets the cannot-links of all of them, and the others, must-linked to
-    it, can only follow; what is assigned in between keeps away from their cluster. So the block is
-    assigned as a whole where its first point comes, to the centre nearest to that point: each pass
-    ends as that over single points does. An empty cluster is filled after the pass by moving one
+    cannot-link between two points holds between all points of their blocks. Then the first point of
+    a block in the order has the cannot-links of the whole block, and the other points must follow
+    it. So the block is assigned as a whole, to the centre nearest to its first point. The pass ends
+    as a pass over single points would. An empty cluster is filled after the pass by moving one
     block.
 
     Source: K. Wagstaff, C. Cardie, S. Rogers, S. Schroedl, Constrained k-means clustering with
-    background knowledge (2001), Table 1. Centres are those of k-means++ (PC-SOS-SDP, section 4.4).
+    background knowledge (2001), Table 1; initial centres from k-means++ as in PC-SOS-SDP, section
+    4.4.
     """
 
     name = "cop-kmeans"
@@ -130,7 +132,7 @@ class COPKMeans(Heuristic):
         contracted = contract(instance)
         if isinstance(contracted, Infeasibility):
             return contracted
-        # Without the cannot-links nothing is contracted but the must-link components.
+        # Without the cannot-links, only must-link components are contracted.
         pairs, weights = instance.must_link, instance.weights
         blocks = contract(Instance(instance.points, instance.k, pairs, weights=weights))
         assert isinstance(blocks, Contraction)  # with them there were k blocks, or more
@@ -144,10 +146,7 @@ class COPKMeans(Heuristic):
                 centres = kmeans_plus_plus(points, rng, clock.time_left)
                 yield self._run(order, centres, points.means, blocks, apart, clock)
 
-        best = best_of_starts(starts(), clock)
-        if best.labels is None and clock.is_over:
-            raise OutOfTime
-        return best.lifted(blocks)
+        return cheapest_of(starts(), clock).lifted(blocks)
 
     def _run(
         self,
@@ -160,9 +159,9 @@ class COPKMeans(Heuristic):
     ) -> SearchResult:
         """Make passes over the points (n, r) in the given order (n,), from centres (k, r).
 
-        They end when a clustering comes back or a pass meets a dead end; the cheapest one counts.
+        They end when a clustering repeats or a point has no centre; the cheapest pass counts.
 
-        blocks, apart : must-linked points, and the cannot-links between these
+        blocks, apart : must-linked points, and the cannot-links between them
 
         Raises
         ------
@@ -207,7 +206,7 @@ def _assign_in_order(
     apart: Neighbours,
     labels: Integers,
 ) -> bool:
-    """Fill the labels of the blocks of these points; return False if one has no cluster left."""
+    """Label the blocks of these points; return False if one has no possible cluster."""
     starts, neighbours = apart.starts, apart.block
     k, r = centres.shape
     taken = np.full(k, -1, np.int64)  # the last step at which a neighbour was found in the cluster

@@ -1,4 +1,4 @@
-"""Base class of the heuristics, the clock of a run, and the steps that all methods begin with."""
+"""Base class of the heuristics, the clock of a run, and steps that several methods share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunClock(Clock):
 
     @property
     def reason(self) -> Stop:
-        """Reason for which a run that is_over ended."""
+        """Reason of the end of a run that is_over."""
         return Stop.TIME_LIMIT if self.seconds_left <= 0.0 else Stop.INTERRUPTED
 
 
@@ -55,9 +55,9 @@ class Heuristic(Parameters, ABC):
     name: ClassVar[str]
     soft: ClassVar[Soft] = Soft.REFUSED
     keeps_sizes: ClassVar[bool] = False
-    """Whether it takes instances whose clusters' sizes are limited, and keeps the limits."""
+    """Whether it supports limits on the sizes of clusters, and satisfies them."""
     keeps_weights: ClassVar[bool] = False
-    """Whether it takes those whose clusters' weights are limited, too, where points have some."""
+    """Whether it supports limits on the weights of clusters as well."""
 
     time_limit: float = parameter(
         math.inf,
@@ -79,16 +79,16 @@ class Heuristic(Parameters, ABC):
         seed: int = 0,
         **arguments: Unpack[InstanceArguments],
     ) -> HeuristicResult:
-        """Look for a clustering.
+        """Search for a clustering.
 
         Parameters
         ----------
-        instance : an `Instance`; or points alone, an array (n, d) or a data frame, with k and what
-            else makes an instance of them by keyword, as `sdpbb.solve` takes it. With soft
-            constraints only if the method weighs or ignores them, and with constraints on clusters
-            only if they amount to cannot-links, or to limits on sizes if the method keeps these
-        k_or_seed : k of points; of an `Instance`, which states k, the seed
-        stop : asked as often; when true the run ends with what it has
+        instance : an `Instance`; or points, an array (n, d) or a data frame, with k and the other
+            keywords of `sdpbb.solve`. Soft constraints only if the method weighs or ignores them.
+            Constraints on clusters only if they amount to cannot-links, or to limits on sizes if
+            the method supports these
+        k_or_seed : k of points; the seed of an `Instance`, which states k
+        stop : checked like the time limit; once true, the run ends with the best result so far
         k : number of clusters, of points
         seed : of all random choices: the same for the same instance and seed, unless a time limit
             cuts in
@@ -124,29 +124,30 @@ class Heuristic(Parameters, ABC):
             result = HeuristicResult(self.name, seed, status, Stop.INFEASIBLE, infeasibility=found)
         else:
             status = HeuristicStatus.NOT_FOUND
+            stop_reason = clock.reason if clock.is_over else found.stop
             result = HeuristicResult(
-                self.name, seed, status, found.stop, n_iterations=found.n_iterations
+                self.name, seed, status, stop_reason, n_iterations=found.n_iterations
             )
-            # A first clustering of many blocks may have other sizes, any one weights a little
-            # beyond.
+            # A first clustering of many blocks may have other sizes, and weights may exceed limits
+            # by a tolerance.
             if found.labels is not None and Partition(found.labels).keeps_sizes(instance):
                 result = result.with_labels(instance, found.labels, found.penalised_objective)
         return replace(result, seconds=clock.seconds)
 
     def check(self, instance: Instance) -> None:
-        """Refuse what the method cannot run.
+        """Refuse instances and solvers that the method does not support.
 
         Raises
         ------
         InstanceError
-            If it does not take constraints of the instance's kinds.
+            If the method does not support constraints of the instance.
         BackendUnavailable
-            If the solver that it is to use is not installed.
+            If the chosen solver is not installed.
         """
         require_integer_solver(self._solver)
         if self.soft is Soft.REFUSED and instance.has_soft_constraints:
             weighs = "the method pccc, which uses weights"
-            if instance.has_constraints_beyond_sizes:  # which pccc does not keep
+            if instance.has_constraints_beyond_sizes:  # pccc does not support them
                 weighs = "sdpbb.solve, which supports both"
             raise InstanceError(
                 f"{self.name}: supports hard constraints only; expected no soft constraints, or "
@@ -181,13 +182,18 @@ class Heuristic(Parameters, ABC):
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
     ) -> SearchResult | Infeasibility:
-        """Look for a clustering of an instance that `check` has accepted.
+        """Search for a clustering of an instance that `check` has accepted.
 
         Parameters
         ----------
-        instance : its constraints on clusters are cannot-links by now
+        instance : with cannot-links and limits instead of other constraints on clusters
         rng : the only source of randomness
-        clock : to be looked at between pieces of work of about a tenth of a second
+        clock : to be checked every tenth of a second
+
+        Returns
+        -------
+        labels and the reason of the end; or the proof that no clustering exists. If the time is
+        over or the run interrupted, `run` reports that as the reason
 
         Raises
         ------
@@ -199,14 +205,14 @@ class Heuristic(Parameters, ABC):
 def contract_and_colour(
     instance: Instance, clock: RunClock
 ) -> tuple[Contraction, NDArray[np.intp]] | Infeasibility:
-    """Return the instance over its blocks, with labels (m,) that keep the cannot-links.
+    """Return the instance over its blocks, and labels (m,) that satisfy the cannot-links.
 
-    Or return the proof that there are none. Labels are of the blocks.
+    Or return the proof that no such labels exist.
 
     Raises
     ------
     OutOfTime
-        If an integer programme that would decide it took too long.
+        If an integer programme that decides it took too long.
     """
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
@@ -217,16 +223,15 @@ def contract_and_colour(
     return feasible if isinstance(feasible, Infeasibility) else (contraction, feasible)
 
 
-def best_of_starts(starts: Iterable[SearchResult], clock: RunClock) -> SearchResult:
-    """Return the cheapest of the clusterings that starts end with.
+def cheapest_of(starts: Iterable[SearchResult], clock: RunClock) -> SearchResult:
+    """Return the cheapest clustering of several starts, with their iterations together.
 
-    They are made one after the other until the clock is over; n_iterations is the sum of all
-    starts.
+    Starts run one after the other until the time is over.
 
     Raises
     ------
     OutOfTime
-        If the clock is over before there is any.
+        If the time is over before the first start ends.
     """
     best: SearchResult | None = None
     n_iterations = 0
@@ -239,5 +244,4 @@ def best_of_starts(starts: Iterable[SearchResult], clock: RunClock) -> SearchRes
                 break
     if best is None:
         raise OutOfTime
-    stop = clock.reason if clock.is_over else best.stop
-    return replace(best, stop=stop, n_iterations=n_iterations)
+    return replace(best, n_iterations=n_iterations)

@@ -12,19 +12,18 @@ SOLVER_HELP = (
 
 @dataclass(frozen=True)
 class MultiStartParameters:
-    """Search of IPC-k-means: starts from k-means++, swaps of centres, relocations of the best.
+    """Efforts of a multi-start: starts, swaps of centres, relocations of the best clustering.
 
     Attributes
     ----------
-    n_starts : sets of initial centres, >= 1
+    n_starts : sets of initial centres, >= 0. 0: start from the known clustering alone
     n_relocations : restarts after these, >= 0: each moves one centre of the best clustering
     swap_effort : the search over swaps of centres stops after this many times k min(4 k, 100) swaps
-        in a row without improvement: there are a few dozen places for another centre near each. 0:
-        no search
-    local_search : whether clusterings are improved by exchanges along Kempe chains
+        in a row without improvement, as each centre has a few dozen places near it. 0: no search
+    local_search : whether exchanges along Kempe chains improve clusterings
     assignment_time_limit : seconds of integer programmes in one run, never more than the time left.
-        Only dense components of the cannot-link graph need them, and only there a run depends on
-        the machine as well as on the seed
+        Only dense components of the cannot-link graph need them. Only then does a run depend on the
+        machine as well as on the seed
     """
 
     n_starts: int = 10
@@ -40,12 +39,11 @@ class HeuristicSchedule:
 
     Attributes
     ----------
-    before : at the root before its bound; without it a run cannot stop early
+    before : at the root before its bound
     during : from the relaxation's solution
     limited : at the root from the relaxation's solution if sizes or weights are limited; also
         before the bound if the root has many blocks. At most 2 k^2 restarts in a row without
-        improvement. Limits that bind make many local optima; roots that are proven at once do
-        without
+        improvement. Active limits make many local optima
     """
 
     before: MultiStartParameters = MultiStartParameters(n_starts=5, n_relocations=4)

@@ -5,17 +5,17 @@ given centres is
 
     F_P(l, o) = W + sum_i s_i d(x_i, o_l(i)) + P V(l),
 
-V the weight of the violated soft constraints. With d the squared Euclidean distance W is the sum of
-squares inside the blocks, so that the first two terms are the sum of squares of the points around
-the centres; with d the Euclidean distance, which is the one in the papers, W = 0.
+V the weight of the violated soft constraints. For squared Euclidean distances d, W is the sum of
+squares inside the blocks. The first two terms are then the sum of squares of the points around the
+centres. For Euclidean distances d, as in the papers, W = 0.
 
-Each step sets P by a rule from the distances, and finds labels that minimise F_P at the centres and
-keep the hard cannot-links (the mixed-binary programmes of the papers). The loop goes on while the
-objective "computed after the update step" decreases. Where P changes with the centres, values of
-different steps are sums of different terms; so the clusterings before and after a step, each with
-its own means, are compared under the P of that step. For a fixed P this is the rule of the papers
-word for word. Under a P that changes, clusterings might follow each other in a circle, each better
-than the last under the P of its time: the loop also ends when one comes back.
+Each step sets P by a rule from the distances. It finds labels that minimise F_P at the centres and
+satisfy the hard cannot-links (the mixed-binary programmes of the papers). The loop continues while
+the objective "computed after the update step" decreases. If P changes with the centres, objectives
+of different steps are not comparable. So the clusterings before and after a step, each with its own
+means, are compared under the P of that step. For a fixed P this is the rule of the papers word for
+word. Under a changing P clusterings could cycle, each better than the last under its own P: the
+loop also ends when a clustering repeats.
 
 Sources: P. Baumann, D. S. Hochbaum, PCCC: the pairwise-confidence-constraints-clustering algorithm,
 section 4; P. Baumann, D. S. Hochbaum, A k-means algorithm for clustering with soft must-link and
@@ -36,11 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating import ComesBack, StepVerdict, alternate, cluster_means
-from heuristics.assignment import AssignmentParameters, AssignmentSolution, PairwiseAssignment
-from heuristics.assignment.steps import SizedAssignment
+from heuristics.assignment.steps import Assignment, SizedAssignment, assignment_of
 from heuristics.first_clustering import first_clustering
 from heuristics.kmeans import unconstrained
-from heuristics.method import Heuristic, RunClock, Soft, best_of_starts
+from heuristics.method import Heuristic, RunClock, Soft, cheapest_of
 from heuristics.parameters import SOLVER_HELP
 from heuristics.result import SearchResult, Stop
 from heuristics.starts import kmeans_plus_plus
@@ -55,13 +54,7 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, ch
 Distance = Literal["squared", "euclidean"]
 """Distance d from a block to a centre."""
 
-AssignmentStep = Callable[
-    [NDArray[np.float64], NDArray[np.bool_] | None, float, NDArray[np.intp] | None, TimeLeft],
-    AssignmentSolution,
-]
-"""Assignment step of costs (m, k), as `PairwiseAssignment` describes it, within limits or not."""
-
-# A decrease of less than this share of the objective is rounding, and none.
+# A decrease of less than this share of the objective is rounding.
 LEAST_DECREASE = 1e-12
 
 
@@ -70,8 +63,8 @@ class PenalisedStep:
 
     Parameters
     ----------
-    n_candidates : how many clusters, the nearest ones, a block may join; k for all
-    assign : the assignment step of costs
+    n_candidates : number of nearest clusters that a block may join; k for all
+    assign : the assignment step
     price : the rule for P, of the distances (m, k) of a step
 
     Attributes
@@ -85,7 +78,7 @@ class PenalisedStep:
         contraction: Contraction,
         distance: Distance,
         n_candidates: int,
-        assign: AssignmentStep,
+        assign: Assignment | SizedAssignment,
         price: Callable[[NDArray[np.float64]], float],
         time_left: TimeLeft = no_limit,
     ) -> None:
@@ -102,7 +95,7 @@ class PenalisedStep:
         Raises
         ------
         OutOfTime
-            If no labels that keep the hard pairs are found.
+            If no labels that satisfy the hard pairs are found.
         """
         check_time(self._time_left)
         distances, q = self._distances(centres, self._time_left), self._n_candidates
@@ -112,7 +105,7 @@ class PenalisedStep:
             nearest = np.argpartition(distances, q - 1, axis=1)[:, :q]
             np.put_along_axis(allowed, nearest, True, axis=1)
         costs = self._contraction.weights[:, None] * distances
-        found = self._assign(costs, allowed, penalty, self._start, self._time_left)
+        found = self._assign.of_costs(costs, allowed, penalty, self._start, self._time_left)
         if found.labels is None:
             raise OutOfTime
         self._start, self.penalty = found.labels, penalty
@@ -120,11 +113,11 @@ class PenalisedStep:
 
     @property
     def objective(self) -> float:
-        """F_P of the labels so far at their means, P that of the last step."""
+        """F_P of the labels so far at their means, under P of the last step."""
         return self.cost + self.penalty * self.violated
 
     def rule(self, labels: NDArray[np.intp]) -> StepVerdict:
-        """Return whether the labels of a step are better than those before, under its P."""
+        """Return whether the labels of a step are better than the labels before, under its P."""
         before, known = self.objective, (self.cost, self.violated)
         self._evaluate(labels)
         if self.objective >= before - LEAST_DECREASE * abs(self.objective):
@@ -133,7 +126,7 @@ class PenalisedStep:
         return self._comes_back(labels)
 
     def take(self, labels: NDArray[np.intp]) -> None:
-        """Take labels of no step for the best, with P at their means; the clock is not asked."""
+        """Record labels that come from no step as the best, with P at their means."""
         self.penalty = self._price(self._distances(cluster_means(self._contraction, labels)))
         self._evaluate(labels)
 
@@ -166,7 +159,7 @@ class PenalisedStep:
 class AlternatingHeuristic(Heuristic):
     """Method of exact assignment steps and means in turn.
 
-    A subclass states the price of violated soft constraints. It may say how the instance is
+    A subclass defines the price of violated soft constraints. It may override how the instance is
     contracted, and how many of the nearest clusters a block may join.
     """
 
@@ -200,7 +193,7 @@ class AlternatingHeuristic(Heuristic):
         return contract(instance)
 
     def n_candidates(self, contraction: Contraction) -> int:
-        """Return how many clusters, the nearest ones, a block may join, 1 to k."""
+        """Return the number of nearest clusters that a block may join, 1 to k."""
         return contraction.k
 
     def search(
@@ -214,9 +207,9 @@ class AlternatingHeuristic(Heuristic):
         if isinstance(known, Infeasibility):
             return known
         try:
-            best = best_of_starts(self._ends(contraction, known, rng, clock), clock)
-        except OutOfTime:  # or no assignment step finds labels
-            return SearchResult(None, clock.reason if clock.is_over else Stop.TIME_LIMIT, 0)
+            best = cheapest_of(self._ends(contraction, known, rng, clock), clock)
+        except OutOfTime:  # or no assignment step found labels
+            return SearchResult(None, Stop.TIME_LIMIT, 0)
         return best.lifted(contraction)
 
     def _ends(
@@ -226,13 +219,12 @@ class AlternatingHeuristic(Heuristic):
         rng: np.random.Generator,
         clock: RunClock,
     ) -> Iterator[SearchResult]:
-        """Yield what each set of initial centres ends with.
+        """Yield the result of each set of initial centres.
 
-        P changes from start to start as it does from iteration to iteration: clusterings cost what
-        they cost under that of the first start.
+        As P changes from start to start, the P of the first start prices all clusterings.
 
-        known : labels (m,) that keep the hard constraints: the end of a start whose first
-            assignment step finds none
+        known : labels (m,) that satisfy the hard constraints, the result of a start whose first
+            assignment step finds no labels
 
         Raises
         ------
@@ -241,11 +233,8 @@ class AlternatingHeuristic(Heuristic):
         """
         time_left, most = clock.time_left, self.max_iterations
         lists, price = self.n_candidates(contraction), None
-        seconds = self.assignment_time_limit
-        limits = AssignmentParameters(time_limit=seconds)
-        assign: AssignmentStep = PairwiseAssignment(contraction, limits)
-        if contraction.has_limits:
-            assign = SizedAssignment(contraction, math.inf, True, seconds).of_costs
+        step_limit = self.assignment_time_limit
+        assign = assignment_of(contraction, math.inf, None, step_limit, True, is_thorough=True)
         for _ in range(self.n_starts):
             centres = kmeans_plus_plus(contraction, rng, time_left)
             step = PenalisedStep(contraction, self.distance, lists, assign, self.price, time_left)
@@ -262,14 +251,15 @@ class AlternatingHeuristic(Heuristic):
 class BLPKM(AlternatingHeuristic):
     """k-means with hard constraints by binary linear programmes.
 
-    Over the blocks that the constraints force together, with weights s_i and means x_i, an
-    assignment step solves, for centres o_l,
+    An assignment step solves, for centres o_l, over the blocks that the constraints force together,
+    with weights s_i and means x_i (numbers are of (MBLP) in the PCCC paper),
 
-        minimise    sum_i s_i d(x_i, o_l(i))
-        subject to  l(i) != l(j) for cannot-links, no cluster empty,
+        minimise    sum_i s_i d(x_i, o_l(i))                              (1), without soft pairs
+        subject to  one label l(i) for every block i, no cluster empty,   (2), (3), (7)
+                    l(i) != l(j) for cannot-links,                        (4)
                     limits on the sizes and weights of clusters.
 
-    It ends when the objective at the means no longer decreases.
+    The run ends when the objective at the means no longer decreases.
     """
 
     name = "blpkm"
@@ -288,11 +278,11 @@ class BHKMeans(AlternatingHeuristic):
         subject to  no cluster empty, limits on the sizes and weights of clusters,
 
     M = max_{i, l} d(x_i, o_l), anew in each step. Must-links and cannot-links are sets of pairs:
-    hard ones and soft ones of weight 1 are one and the same, and a pair that is given twice counts
-    once. The head of the module describes stopping.
+    hard ones and soft ones of weight 1 are treated alike, and a pair given twice counts once. The
+    head of the module describes stopping.
 
-    The result may violate any constraint on pairs; it is within the limits. Its penalised_objective
-    is the objective with M of the last iteration.
+    The result may violate any constraint on pairs, but satisfies the limits. Its
+    penalised_objective is the objective with M of the last iteration.
     """
 
     name = "bh-kmeans"
@@ -350,13 +340,12 @@ class PCCC(AlternatingHeuristic):
 
     which, without the limits, is (MBLP) of the paper, section 4.3, where L_i are all clusters, and
     (R(q)MBLP) where they are the q nearest ones. Weights of parallel soft constraints between two
-    blocks add up, opposing ones are netted off. The blocks are those of `sdpbb.problem.contract`:
-    those of the paper, merged further where the cannot-links leave no choice. The head of
-    the module describes stopping.
+    blocks add up, opposing ones are netted off. `sdpbb.problem.contract` merges the blocks of the
+    paper further if the cannot-links leave no choice. The head of the module describes stopping.
 
-    The result keeps all hard constraints, and the limits. Its penalised_objective is the objective
-    with P of the last iteration; with squared distances it is the sum of squares plus P times the
-    violated weight.
+    The result satisfies all hard constraints, and the limits. Its penalised_objective is the
+    objective with P of the last iteration. With squared distances it is the sum of squares plus P
+    times the violated weight.
     """
 
     name = "pccc"

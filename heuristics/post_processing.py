@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heuristics.assignment import PairwiseAssignment
+from heuristics.assignment import Assignment
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Heuristic, RunClock, contract_and_colour
 from heuristics.parameters import SOLVER_HELP
@@ -19,7 +19,7 @@ from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.time_left import OutOfTime
 
-# Assignment steps of one start of k-means, at most.
+# Maximum assignment steps of one start of k-means.
 KMEANS_STEPS = 300
 
 
@@ -29,15 +29,15 @@ class PostProcessing(Heuristic):
 
     One assignment step over memberships M of the points in k clusters, fuzzy or 0-1:
 
-        maximise    sum_{ij} M_ij x_ij
-        subject to  sum_j x_ij = 1,  x_ij in {0, 1},  must-links and cannot-links kept,
-                    no cluster empty.
+        maximise    sum_ij M_ij x_ij
+        subject to  (2b)-(2f) of PC-SOS-SDP: one cluster for every point, must-links and
+                    cannot-links satisfied, no cluster empty.
 
-    It is solved over the blocks, with the sums of the memberships of their points; an empty cluster
-    is filled afterwards, by the block that loses least. The sum of squares is not looked at.
+    It is solved over the blocks, with the sums of the memberships of their points. An empty cluster
+    is filled afterwards, by the block that loses least. The sum of squares is ignored.
 
-    Source: C. Vrain, I. Davidson et al., Constrained clustering via post-processing (2020),
-    as PC-SOS-SDP, section 4.4, uses it: after k-means.
+    Source: C. Vrain, I. Davidson et al., Constrained clustering via post-processing (2020). As in
+    section 4.4 of PC-SOS-SDP, memberships come from k-means by default.
     """
 
     name = "post-processing"
@@ -72,15 +72,13 @@ class PostProcessing(Heuristic):
         contraction, feasible = contracted
         try:
             agreement = self._agreement(instance, contraction, rng, clock)
-            assign = PairwiseAssignment(contraction)
+            assign = Assignment(contraction, is_thorough=True)
             np.negative(agreement, out=agreement)
-            found = assign(agreement, start=feasible, time_left=clock.time_left)
-        except OutOfTime:  # what is known keeps the constraints
-            return SearchResult(contraction.lift(feasible), clock.reason, 0)
+            found = assign.of_costs(agreement, start=feasible, time_left=clock.time_left)
+        except OutOfTime:  # the known labels satisfy the constraints
+            return SearchResult(contraction.lift(feasible), Stop.TIME_LIMIT, 0)
         labels = feasible if found.labels is None else found.labels
-        stop = Stop.CONVERGED
-        if not found.is_optimal:
-            stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
+        stop = Stop.CONVERGED if found.is_optimal else Stop.TIME_LIMIT
         return SearchResult(contraction.lift(labels), stop, 1)
 
     def _agreement(
@@ -92,7 +90,7 @@ class PostProcessing(Heuristic):
     ) -> NDArray[np.float64]:
         """Return the sums (m, k) of the memberships of the points of each block.
 
-        A largest membership of 1 is what tolerances of integer programming expect.
+        They are scaled to a largest membership of 1, for the tolerances of integer programming.
         """
         agreement = np.zeros((contraction.n_blocks, instance.k))
         if self.membership is not None:

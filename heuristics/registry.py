@@ -1,4 +1,4 @@
-"""All methods by name. Light: the module of a method is imported when the method is asked for."""
+"""All methods by name. Light: the module of a method is imported on first use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METHODS: dict[str, str | type[Heuristic]] = {
     "post-processing": "heuristics.post_processing:PostProcessing",
     "best-of": "heuristics.best_of:BestOf",
 }
-"""The class of each method, or where it is: "module:class"."""
+"""The class of each method, or its place: "module:class"."""
 
 
 def register(method: Class) -> Class:
@@ -38,7 +38,7 @@ def register(method: Class) -> Class:
     Raises
     ------
     ParameterError
-        If there is another method of that name.
+        If another method has this name.
     """
     if METHODS.setdefault(method.name, method) is not method:
         raise ParameterError(
@@ -55,7 +55,7 @@ def summary(name: str) -> str:
     Raises
     ------
     ParameterError
-        If there is no method of that name.
+        If no method has this name.
     """
     check_method(name)
     found = METHODS[name]
@@ -73,7 +73,7 @@ def summary(name: str) -> str:
 
 
 def check_method(name: str) -> None:
-    """Raise ParameterError unless there is a method of that name. Imports nothing."""
+    """Raise ParameterError unless a method has this name. Imports nothing."""
     if name not in METHODS:
         raise ParameterError(f"no method {name!r}; expected one of {', '.join(METHODS)}")
 
@@ -84,7 +84,7 @@ def method_class(name: str) -> type[Heuristic]:
     Raises
     ------
     ParameterError
-        If there is none of that name.
+        If no method has this name.
     """
     check_method(name)
     found = METHODS[name]
@@ -101,19 +101,19 @@ def method_parameters(name: str) -> Mapping[str, Declaration]:
     Raises
     ------
     ParameterError
-        If there is no method of that name.
+        If no method has this name.
     """
     return own_declarations(method_class(name))
 
 
 def method(name: str, **parameters: Any) -> Heuristic:
-    """Return a method with the given parameters, the others as they are by default.
+    """Return a method with the given parameters, and defaults for the others.
 
     Raises
     ------
     ParameterError
-        If there is no such method or parameter (the message lists those there are), or a parameter
-        is outside of its domain.
+        If the method or a parameter does not exist (the message lists all), or a parameter is
+        outside of its domain.
     """
     check_parameters(name, *parameters)
     return method_class(name)(**parameters)

@@ -1,4 +1,4 @@
-"""Result of a heuristic: status, clustering, violated constraints, and the reason of its end."""
+"""Result of a heuristic: status, clustering, violated constraints, and the reason of the end."""
 
 from __future__ import annotations
 
@@ -41,12 +41,11 @@ class SearchResult:
 
     Attributes
     ----------
-    labels : (n,) of the points, or (m,) of blocks, any numbering; None where no clustering was
-        found
-    stop : why it ended
+    labels : (n,) of the points, or (m,) of blocks, any numbering; None: no clustering was found
+    stop : reason of the end
     n_iterations : assignment steps
-    penalised_objective : what the method minimises, if it weighs soft constraints
-    cost : by which starts are compared
+    penalised_objective : objective of the method, if it weighs soft constraints
+    cost : for comparing starts
     """
 
     labels: NDArray[np.intp] | None
@@ -57,12 +56,12 @@ class SearchResult:
 
     @property
     def found(self) -> NDArray[np.intp]:
-        """The labels, where a clustering was found."""
+        """The labels, if a clustering was found."""
         assert self.labels is not None
         return self.labels
 
     def lifted(self, contraction: Contraction) -> SearchResult:
-        """Return the outcome with the labels of the points, from those of their blocks."""
+        """Return the outcome with labels of the points instead of labels of the blocks."""
         if self.labels is None:
             return self
         return replace(self, labels=contraction.lift(self.labels))
@@ -72,9 +71,9 @@ class SearchResult:
 class Violations:
     """Numbers of violated constraints by kind, and the weight of the soft ones.
 
-    cannot_link : with the pairs of points in a cluster that are farther apart than its diameter may
-        be, which count as cannot-links
-    empty : clusters that are empty
+    cannot_link : including pairs of points in a cluster that are farther apart than the maximum
+        diameter
+    empty : empty clusters
     """
 
     must_link: int = 0
@@ -91,12 +90,12 @@ class Violations:
     def __str__(self) -> str:
         kinds = ("must-link", "cannot-link", "soft must-link", "soft cannot-link")
         numbers = (self.must_link, self.cannot_link, self.soft_must_link, self.soft_cannot_link)
-        told = [counted(n, kind) for n, kind in zip(numbers, kinds, strict=True) if n]
+        texts = [counted(n, kind) for n, kind in zip(numbers, kinds, strict=True) if n]
         if self.empty:
-            told.append(counted(self.empty, "empty cluster"))
+            texts.append(counted(self.empty, "empty cluster"))
         if self.soft_weight:
-            told.append(f"soft weight {self.soft_weight:.6g}")
-        return ", ".join(told) or "no constraint"
+            texts.append(f"soft weight {self.soft_weight:.6g}")
+        return ", ".join(texts) or "no constraint"
 
     @staticmethod
     def of(instance: Instance, labels: NDArray[np.intp]) -> Violations:
@@ -120,15 +119,14 @@ class HeuristicResult(Reported):
 
     Attributes
     ----------
-    method, seed : what was run
+    method, seed : of the run
     status : whether there is a clustering
     stop : why the run ended
     labels : (n,) clusters 0..k-1 of the points, in the canonical order of `Partition`, or None
     centers : (k, d) the means of the clusters in the user's units, or None; fewer than k rows if
         clusters are empty (only methods that ignore or soften constraints do that)
     sum_of_squares : of the labels around these means; None without labels
-    penalised_objective : what a method that weighs soft constraints minimises, for these labels;
-        None for the others
+    penalised_objective : objective of a method that weighs soft constraints; None for the others
     violations : of the labels; None without labels
     infeasibility : the proof, for INFEASIBLE
     n_iterations : assignment steps, over all starts
@@ -170,7 +168,7 @@ class HeuristicResult(Reported):
 
     @property
     def keeps_hard_constraints(self) -> bool:
-        """True if there is a clustering, with exactly k clusters, that keeps all hard constraints.
+        """True if a clustering with exactly k clusters was found that satisfies all constraints.
 
         Its sum of squares is then an upper bound on the minimum.
         """
@@ -187,7 +185,7 @@ class HeuristicResult(Reported):
         )
 
     def document(self) -> Document:
-        """Return what was found, what it violates and what it took, for people."""
+        """Return the clustering, its violations and the effort, for people."""
         status, tone = self.status.value, Tone("A clustering was found", "good")
         if self.infeasibility is not None:
             status = f"proven infeasible: {self.infeasibility}"
@@ -214,15 +212,15 @@ class HeuristicResult(Reported):
         return Document("Result of a heuristic", [Verdict("Status", tone, status), Facts(facts)])
 
     def __repr__(self) -> str:
-        told = [self.method]
+        texts = [self.method]
         if self.labels is None or self.sum_of_squares is None:
-            told.append(f"{self.status.value} ({self.stop.value})")
+            texts.append(f"{self.status.value} ({self.stop.value})")
         else:
-            told.append(f"sum of squares {self.sum_of_squares:.6g}")
+            texts.append(f"sum of squares {self.sum_of_squares:.6g}")
             if not self.keeps_hard_constraints:
-                told.append("hard constraints violated")
-            told.append(str(Partition(self.labels)))
-        return f"<HeuristicResult: {', '.join(told)}>"
+                texts.append("hard constraints violated")
+            texts.append(str(Partition(self.labels)))
+        return f"<HeuristicResult: {', '.join(texts)}>"
 
 
 def centres_of(instance: Instance, labels: NDArray[np.intp]) -> NDArray[np.float64]:

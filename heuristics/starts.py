@@ -1,4 +1,4 @@
-"""Initial centres: by k-means++, from the affinity of a relaxation, from a clustering; coresets."""
+"""Initial centres: k-means++, from the affinity of a relaxation, from a clustering; coresets."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import TimeLeft, check_time, chunks, no_limit
 
-# scikit-learn's k-means++ and KMeans take about 2 and 3.5 ms for each call at these sizes, for the
-# checks around them: more than the rest of a start together. The loops here take 0.1 to 0.2 ms.
+# The loops here take 0.1 to 0.2 ms. scikit-learn's k-means++ and KMeans take about 2 and 3.5 ms for
+# each call at these sizes, as they check much: longer than the rest of a start.
 LLOYD_ITERATIONS = 100
-# Of the pivots of a projector, which are between 0 and 1.
+# Least pivot of a projector, whose pivots are between 0 and 1.
 NEGLIGIBLE = 1e-3
-# Up to so many blocks LAPACK takes 0.2 s for the leading eigenvectors of an affinity.
+# Up to this number of blocks LAPACK takes 0.2 s for the leading eigenvectors of an affinity.
 DENSE = 1_000
-# Seeding is greedy where one distance from each row to each seed takes no more steps than this,
-# about a second; elsewhere the first row drawn is taken.
+# Seeding is greedy if one distance from each row to each seed takes at most this number of steps,
+# about a second; otherwise the first row drawn is taken.
 FEW_STEPS = 1_000_000_000
 
 
@@ -32,13 +32,13 @@ def kmeans_plus_plus(
 ) -> NDArray[np.float64]:
     """Return centres (k, r) among the block means, by greedy k-means++ with the weights of blocks.
 
-    Of a few means drawn with probability proportional to weight times squared distance, the one is
-    taken that leaves the least cost (D. Arthur, S. Vassilvitskii, 2007).
+    Draw a few means with probability proportional to weight times squared distance, and choose the
+    one with the least cost (D. Arthur, S. Vassilvitskii, 2007).
 
     Raises
     ------
     OutOfTime
-        If no time is left on the way. The same holds for the others that are told the time.
+        If the time is over before the end; so do the other functions with `time_left`.
     """
     k, rows = contraction.k, np.ascontiguousarray(contraction.means)
     trials = 2 + int(np.log(k)) if k * rows.size <= FEW_STEPS else 1
@@ -58,8 +58,8 @@ def initial_centres(
 ) -> Iterator[NDArray[np.float64]]:
     """Yield sets of centres (k, r), n_starts of them.
 
-    affinity : as for `smoothed_means`. Centres are those of k-means on its truncation, on itself
-        from blocks that it sets apart, and on itself from k-means++ seeds. None: k-means++
+    affinity : as for `smoothed_means`. k-means gives the centres: on its truncation, on itself from
+        pivot blocks, and on itself from k-means++ seeds. None: k-means++
     """
     if affinity is None:
         for _ in range(n_starts):
@@ -81,10 +81,9 @@ def from_affinity(
     rng: np.random.Generator,
     time_left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
-    """Return centres (k, r) by k-means on block means that an affinity has smoothed.
+    """Return centres (k, r) by k-means, from k-means++ seeds, on block means that Z has smoothed.
 
-    It begins with k-means++ seeds. An affinity has moved the means towards their clusters: they are
-    the rows (m, r) of `smoothed_means` or `truncated_means`.
+    rows : (m, r) of `smoothed_means` or `truncated_means`: means moved towards their clusters
     """
     blocks = replace(contraction, means=rows)
     return _lloyd(blocks, kmeans_plus_plus(blocks, rng, time_left), time_left)
@@ -96,12 +95,11 @@ def from_pivots(
     affinity: NDArray[np.float64],
     time_left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
-    """Return centres (k, r) by k-means from k blocks that the affinity sets apart.
+    """Return centres (k, r) by k-means on the rows of `smoothed_means`, from k pivot blocks.
 
-    k-means is run on the rows (m, r) of `smoothed_means`. The blocks are the pivots of the Cholesky
-    factorisation of diag(e)^(1/2) Z diag(e)^(1/2). For the Z of a clustering these are one block of
-    each cluster, so that the clustering itself is what comes of it: drawn seeds miss one of many
-    clusters most of the time.
+    The blocks are the pivots of the Cholesky factorisation of diag(e)^(1/2) Z diag(e)^(1/2). For
+    the Z of a clustering these are one block of each cluster, so that k-means returns the
+    clustering itself. Seeds drawn at random mostly miss one of many clusters.
     """
     root = np.sqrt(contraction.weights)
     residual = root[:, None] * affinity * root
@@ -121,7 +119,7 @@ def from_pivots(
 def with_one_elsewhere(
     contraction: Contraction, centres: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return centres (k, r), with one of them, at random, put on a random block.
+    """Return centres (k, r), with a random one of them moved to a random block.
 
     k-means from there merges one cluster into its neighbours and splits another.
 
@@ -149,8 +147,8 @@ def truncated_means(
 ) -> NDArray[np.float64]:
     """Return the rows (m, r) that `smoothed_means` gives for the best rank-k approximation of Z.
 
-    Z is approximated as the matrix of all points (two points are as affine as their blocks): its
-    nonzero spectrum is that of diag(e)^(1/2) Z diag(e)^(1/2).
+    Z is approximated as a matrix over all points, where two points are as affine as their blocks.
+    It has the nonzero spectrum of diag(e)^(1/2) Z diag(e)^(1/2).
 
     Source: PC-SOS-SDP, Algorithm 2.
     """
@@ -171,7 +169,7 @@ def _largest_eigenpairs(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the k largest eigenvalues (k,) of the symmetric part, with eigenvectors (m, k).
 
-    They are from the Lanczos method of ARPACK: to three digits, as far as it comes.
+    The Lanczos method of ARPACK computes them to three digits, if it converges.
     """
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
@@ -198,9 +196,9 @@ def _plus_plus(
     first: int,
     last: int,
 ) -> None:
-    """Choose the rows from number `first` to before number `last`.
+    """Choose the seeds `first` to `last` - 1.
 
-    nearest (m,) are the squared distances to those chosen before.
+    nearest : (m,) squared distances to the seeds chosen before
     """
     trials = draws.shape[1]
     m, r = rows.shape
@@ -214,7 +212,7 @@ def _plus_plus(
             cumulative[i] = running
         least = np.inf
         for trial in range(1 if c == 0 else trials):
-            # With fewer than k different rows nothing is left to draw from: any row serves.
+            # With fewer than k different rows all distances become 0: any row serves.
             drawn = 0
             while drawn < m - 1 and cumulative[drawn] <= draws[c, trial] * running:
                 drawn += 1
@@ -236,21 +234,21 @@ def _plus_plus(
 def _lloyd(
     contraction: Contraction, centres: NDArray[np.float64], time_left: TimeLeft
 ) -> NDArray[np.float64]:
-    """Return the centres (k, r) that k-means from others ends with."""
+    """Return the centres (k, r) at the end of k-means from given ones."""
     found = kmeans(contraction, centres, LLOYD_ITERATIONS, time_left)
     return cluster_means(contraction, found.found)
 
 
-# From here on, descents from k-means++ centres of all blocks take seconds.
+# From this number of blocks on, descents from k-means++ centres of all blocks take seconds.
 LARGE_BLOCKS = 10_000
-# Draws of a coreset: so many, and so many for each cluster.
-DRAWS, DRAWS_PER_CLUSTER = 2_000, 100
+# Draws of a coreset, and additional ones for each cluster.
+CORESET_DRAWS, DRAWS_PER_CLUSTER = 2_000, 100
 
 
 def is_large(contraction: Contraction) -> bool:
     """Return whether there are many blocks, far more than in a coreset, and no limits.
 
-    A coreset has blocks of other sizes, so that limits say nothing of its clusters.
+    Limits have no meaning in a coreset, whose blocks have other sizes.
     """
     if contraction.has_limits:
         return False
@@ -258,16 +256,16 @@ def is_large(contraction: Contraction) -> bool:
 
 
 def _n_draws(k: int) -> int:
-    return DRAWS + DRAWS_PER_CLUSTER * k
+    return CORESET_DRAWS + DRAWS_PER_CLUSTER * k
 
 
 def coreset(contraction: Contraction, rng: np.random.Generator) -> Contraction:
     """Return a few blocks, without their cannot-links, on which centres cost about the same.
 
-    D times a block is drawn, with probabilities q_i: half by its points and half by its part of the
-    total sum of squares, so that small groups far out are not missed. Each time it counts as
-    e_i / (D q_i) points, so that the expected cost of any centres is that on all blocks, less their
-    scatter.
+    D blocks are drawn with probabilities q_i: half by points and half by the share of the total sum
+    of squares, so that small groups far out are not missed. A draw of block i counts as
+    e_i / (D q_i) points. Then the expected cost of any centres equals their cost on all blocks,
+    without the scatter inside blocks.
 
     Source: O. Bachem, M. Lucic, A. Krause, Scalable k-means clustering via lightweight coresets,
     KDD (2018).

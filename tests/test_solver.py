@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from heuristics import MultiStart, MultiStartParameters
-from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Instance, contract
@@ -32,8 +31,8 @@ def test_interrupt_inside_a_heuristic(hard, monkeypatch):
     interrupt = threading.Event()
     interrupt.set()
     long = MultiStartParameters(n_starts=10**6)
-    search = partial(IncumbentSearch, HeuristicSchedule(before=long))
-    monkeypatch.setattr("sdpbb.run.solving.IncumbentSearch", search)
+    search = partial(HeuristicSchedule, before=long)
+    monkeypatch.setattr("sdpbb.run.solving.HeuristicSchedule", search)
     result = solve(hard, interrupt=interrupt)
     assert result.termination is Termination.INTERRUPTED
     calls = iter([False] * 100)  # in the middle of a descent

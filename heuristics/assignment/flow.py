@@ -1,13 +1,13 @@
 """Flow of least cost: the cheapest assignment of single points to clusters of limited sizes.
 
-Each point begins in its cheapest cluster, with a price on each cluster: that of an assignment to
-centres near by, so that few sizes are wrong. While a cluster has too many points or too few, one
-point after the other is shifted along the cheapest path of clusters c_0, c_1, ..., c_t, of which
-c_0 gives one away and c_t gets one more: the edge from c to d costs what the cheapest point of c
-costs more in d. At last, paths of negative cost between clusters that may lose and gain a point are
-used. Shortest paths leave no cycle of clusters around which shifting would save, so that in the end
-nothing would: the assignment is optimal (the successive shortest path method for a transportation
-problem, with all points that share a cluster in one node). Prices change no cycle's cost.
+Each point starts in its cheapest cluster, after adding a price for each cluster. Prices come from
+an assignment to centres near by, so that few sizes are wrong. While a cluster has too many or too
+few points, one point moves along each edge of the cheapest path of clusters c_0, c_1, ..., c_t: c_0
+loses a point, c_t gains one. The edge from c to d costs the least increase of cost of a point of c
+in d. At last, paths of negative cost are used as well, between clusters that may lose and gain a
+point. Shortest paths leave no cycle of negative cost, so the assignment is optimal: this is the
+successive shortest path method for a transportation problem, with one node for all points of a
+cluster. Prices do not change the cost of a cycle.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 
-# Part of the greatest cost up to which a saving is mere rounding.
+# Savings of less than this share of the largest cost are rounding.
 ROUNDING = 1e-12
-# Points that are listed for each pair of clusters at most, and the part of the points to shift that
-# is enough where these are few. Where a list ends, all points are looked at anew.
+# Maximum length of the list of points for each pair of clusters, and the share of the points to
+# shift that suffices if these are few. At the end of a list, all points are scanned again.
 MOST_LISTED, PART_LISTED = 48, 4
 
 
@@ -31,11 +31,11 @@ class Shifts(NamedTuple):
     """Cheapest points to shift from each cluster c to each other cluster d.
 
     costs, labels : (m, k), (m,) of the points
-    points : (k, k, l) points of c that cost least more in d, the dearest ones first; some may
-        have left c since
-    n : (k, k) how many there are
-    rest : (k, k) what all other points of c cost more at least
-    price : (k, k) what the last of the points costs more; inf where c has none
+    points : (k, k, l) points of c with the least increase of cost in d, the largest increase first;
+        some may have left c since
+    n : (k, k) lengths of the lists
+    rest : (k, k) lower bound on the increase for all other points of c
+    price : (k, k) increase for the last of the points; inf if c has none
     """
 
     costs: Reals
@@ -49,14 +49,14 @@ class Shifts(NamedTuple):
 def sized_labels(
     costs: Reals, least: Integers, most: Integers, prices: Reals
 ) -> NDArray[np.intp] | None:
-    """Return labels (m,) of least cost among those with least_c to most_c points in cluster c.
+    """Return the cheapest labels (m,) with least_c to most_c points in each cluster c.
 
-    None if no labels exist; the prices mean nothing then.
+    None if no such labels exist; the prices are meaningless then.
 
     Parameters
     ----------
     costs : (m, k)
-    prices : (k,) of a point of each cluster, 0 where nothing is known; written are those at which
+    prices : (k,) of a point of each cluster, 0 if unknown. They are replaced by prices at which
         each point is in its cheapest cluster
     """
     labels: NDArray[np.intp] = costs.argmin(axis=1)
@@ -74,9 +74,9 @@ def sized_labels(
 def _shift_points(
     costs: Reals, least: Integers, most: Integers, prices: Reals, labels: Integers, sizes: Integers
 ) -> bool:
-    """Shift points until labels (m,) are the cheapest within sizes; return False if none are.
+    """Shift points until labels (m,) are the cheapest within sizes; return False if none exist.
 
-    sizes : (k,) of the clusters, kept up
+    sizes : (k,) of the clusters, updated
     """
     m, k = costs.shape
     price, rest = np.full((k, k), np.inf), np.zeros((k, k))
@@ -107,9 +107,9 @@ def _shift_points(
 
 @njit(cache=True, nogil=True)
 def _write_prices(price: Reals, takes: Booleans, prices: Reals) -> None:
-    """Write what a point less of each cluster saves: the cheapest path to one that takes a point.
+    """Write the cheapest cost of moving one point out of each cluster, along a path.
 
-    Where none does, a path may end anywhere.
+    The path ends in a cluster with room. If no cluster has room, a path may end anywhere.
 
     price : (k, k) of shifts
     """
@@ -123,16 +123,16 @@ def _write_prices(price: Reals, takes: Booleans, prices: Reals) -> None:
 
 @njit(cache=True, nogil=True)
 def _shorten(distance: Reals, price: Reals, rounding: float, before: Integers) -> None:
-    """Write the lengths of shortest paths (k,), from those of paths without edges.
+    """Write the lengths of shortest paths (k,), given the lengths of paths without edges.
 
     Parameters
     ----------
     price : (k, k) of an edge from each cluster to each other
-    rounding : what is saved by less is none: it would make paths cycles
-    before : (k,) written, the cluster before the last one of each path that has edges
+    rounding : smaller savings are ignored, as they would make cycles
+    before : (k,) written, the second to last cluster of each path that has edges
     """
     k = len(distance)
-    # What has not come nearer since it was last looked at leads nowhere sooner.
+    # A cluster that is not nearer than at its last visit shortens no other path.
     is_new = distance < np.inf
     for _ in range(k):
         for c in range(k):
@@ -157,12 +157,12 @@ def _cheapest_path(
     rounding: float,
     path: Integers,
 ) -> int:
-    """Write the cheapest path from a cluster that gives a point to one that takes one.
+    """Write the cheapest path from a cluster that gives a point to a cluster that takes one.
 
-    It is written from its end on. Return how many clusters it has: none where there is no path, and
-    where it saves nothing and is not forced.
+    It is written from its end. Return its number of clusters: 0 if no path exists, or if it saves
+    nothing and is not forced.
 
-    rounding : what is saved by less is none
+    rounding : smaller savings are ignored
     """
     k = len(price)
     distance, before = np.where(gives, 0.0, np.inf), np.full(k, -1, np.int64)
@@ -183,10 +183,10 @@ def _cheapest_path(
 
 @njit(cache=True, nogil=True)
 def _shift(shifts: Shifts, path: Integers, sizes: Integers) -> None:
-    """Shift a point along each edge of a path, which is given from its end on."""
+    """Shift a point along each edge of a path, which is given from its end."""
     costs, labels, points, n, rest, _ = shifts
     n_shifts, k = len(path) - 1, len(sizes)
-    # All points of the path are known before one is shifted.
+    # All points are chosen before the first is shifted.
     movers = np.empty(n_shifts, np.int64)
     for step in range(n_shifts):
         c, d = path[step + 1], path[step]
@@ -205,7 +205,7 @@ def _shift(shifts: Shifts, path: Integers, sizes: Integers) -> None:
 
 @njit(cache=True, nogil=True)
 def _find_prices(c: int, shifts: Shifts) -> None:
-    """Find the prices of shifts from cluster c; all its points are looked at where a list ends."""
+    """Find the prices of shifts from cluster c; scan all its points if a list ended."""
     costs, labels, points, n, rest, price = shifts
     m, k = costs.shape
     is_over = False
@@ -230,7 +230,7 @@ def _find_prices(c: int, shifts: Shifts) -> None:
 
 @njit(cache=True, nogil=True)
 def _list(i: int, c: int, d: int, costs: Reals, points: Integers, n: Integers, rest: Reals) -> None:
-    """Put point i of cluster c in the list for d, as of `Shifts`, if it is cheap enough."""
+    """Insert point i of cluster c in the list for d of `Shifts` if it is cheap enough."""
     cost, listed, at = costs[i, d] - costs[i, c], points[c, d], n[c, d]
     if cost >= rest[c, d]:
         return
@@ -239,7 +239,7 @@ def _list(i: int, c: int, d: int, costs: Reals, points: Integers, n: Integers, r
         rest[c, d] = max(cost, dearest)
         if cost >= dearest:
             return
-        # It takes the place of the dearest one.
+        # It replaces the most expensive point.
         at = 0
         while at + 1 < len(listed) and costs[listed[at + 1], d] - costs[listed[at + 1], c] > cost:
             listed[at] = listed[at + 1]

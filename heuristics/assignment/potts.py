@@ -19,12 +19,12 @@ class Potts:
 
     minimise  sum_i costs[i, l(i)] + sum_{p = ij} weights[p] [ l(i) = l(j) ]
 
-    over labels l(i) of finite cost, the clusters. A soft must-link of weight w is the pair of
-    weight -w, less the constant w.
+    over labels l(i) of finite cost, the clusters. A soft must-link of weight w becomes a pair of
+    weight -w; the constant w is omitted.
 
     Attributes
     ----------
-    costs : (n, k), inf for a label that is not allowed
+    costs : (n, k), inf for forbidden labels
     pairs : (p, 2)
     weights : (p,) inf for a hard cannot-link
     """
@@ -43,12 +43,12 @@ class Potts:
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
-        """Marks of the labels that are allowed, (n, k)."""
+        """Marks of the allowed labels, (n, k)."""
         return np.isfinite(self.costs)
 
     @property
     def n_labels(self) -> int:
-        """Labels that are allowed for a block, on average."""
+        """Average number of allowed labels of a block, rounded up."""
         return -(-int(self.allowed.sum()) // max(1, self.n))
 
     @cached_property
@@ -58,31 +58,31 @@ class Potts:
 
     @property
     def lowest(self) -> float:
-        """A lower bound on the objective: what it is where no pair is violated."""
+        """A lower bound on the objective: no pair costs anything."""
         return float(self.costs.min(axis=1).sum() + self.weights[self.weights < 0].sum())
 
     def value(self, labels: NDArray[np.int64]) -> float:
         """Return the objective of labels (n,).
 
-        It is inf if a hard pair is broken or a label not allowed.
+        It is inf if a hard pair is violated or a label forbidden.
         """
         same = labels[self.pairs[:, 0]] == labels[self.pairs[:, 1]]
         return float(self.costs[np.arange(self.n), labels].sum() + self.weights[same].sum())
 
     def restricted(self, blocks: NDArray[np.int64], pairs: NDArray[np.int64]) -> Potts:
-        """Return the programme of some blocks and of the pairs of these numbers, all within."""
+        """Return the model of some blocks, and of pairs between them, by their numbers."""
         position = np.empty(self.n, np.int64)
         position[blocks] = np.arange(len(blocks))
         return Potts(self.costs[blocks], position[self.pairs[pairs]], self.weights[pairs])
 
 
 class AssignmentSolution(NamedTuple):
-    """Labels that minimise a Potts model, or what is known of them.
+    """Labels of low objective, and what is proven about them.
 
-    labels : (n,) that keep the hard pairs, or None if none were found
-    is_optimal : whether they are proven to minimise it, up to the tolerances of the solver where an
-        integer programme was needed
-    is_infeasible : whether it is proven that no labels keep the hard pairs
+    labels : (n,) that satisfy the hard pairs; None: not found
+    is_optimal : whether they are proven to minimise the objective, up to the tolerances of an
+        integer programming solver
+    is_infeasible : whether it is proven that no labels satisfy the hard pairs
     """
 
     labels: NDArray[np.int64] | None

@@ -1,8 +1,8 @@
 """Minimisation of a Potts model, component by component.
 
-Dynamic programming solves the narrow components. In the others, a local search finds labels. An
-integer programme improves them if it is small enough, until the labels are proven optimal or the
-time is over:
+Dynamic programming solves the narrow components. In the others, a local search finds labels. If an
+integer programme is small enough, it improves them until they are proven optimal or the time is
+over:
 
     minimise    sum_{i, a} costs_ia x_ia + sum_{w_p > 0} w_p y_p + sum_{w_p < 0, a} |w_p| z_pa
     subject to  sum_a x_ia = 1               for every block i,
@@ -10,16 +10,16 @@ time is over:
                 x_ia + x_ja - y_p <= 1       for every soft cannot-link p = ij,
                 x_ia - x_ja - z_pa <= 0      for every soft must-link p = ij,
 
-for all labels a that are allowed; what is not allowed is absent. This is the programme (MBLP) of
-PCCC, section 4.2, but that hard pairs have rows of cliques (`sdpbb.problem.programme`), and a
-soft must-link has a variable for each label where (MBLP) has one for all: the relaxation is at
-least as tight, and a solution pays for one of them at most.
+for all allowed labels a. This is the programme (MBLP) of PCCC, section 4.2, with two differences.
+Hard pairs have rows of cliques (`sdpbb.problem.programme`). A soft must-link has a variable for
+each label, where (MBLP) has one for all: the relaxation is at least as tight, and a solution pays
+for at most one of them.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,75 +33,60 @@ from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import MilpStatus
 from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, at_most, check_time, no_limit
 
-# Steps of dynamic programming for one component. At about 55 ns each this is 55 ms, which is what
-# HiGHS takes for an easy component of that density. And steps over all components together, in
-# units of that.
+# Maximum steps of dynamic programming for one component: 55 ms, as long as HiGHS needs for an easy
+# component of that density. And for all components together, as a multiple.
 TABLE_BUDGET, BUDGETS = 1_000_000, 5
-# Rows of an integer programme. Of larger ones HiGHS finds nothing better than the local search; and
-# what it takes for their presolve, half a second for these, it looks at no clock.
+# Maximum rows of an integer programme. For larger ones HiGHS finds nothing better than the local
+# search, and does not check the clock in presolve: half a second for this number.
 MAX_ROWS = 10_000
-# Rows presolved in about a second: larger programmes are not begun in the time left.
+# Rows presolved in about a second: programmes too large for the time left are not solved.
 ROWS_PER_SECOND = 20_000
 
 NOTHING, INFEASIBLE = AssignmentSolution(None), AssignmentSolution(None, is_infeasible=True)
 
 
-@dataclass(frozen=True)
-class AssignmentParameters:
-    """Limits of assignment steps.
-
-    table_budget : steps of dynamic programming for one component
-    max_rows : of an integer programme; the local search takes larger components
-    time_limit : seconds of one step by a search or an integer programme
-    """
-
-    table_budget: float = TABLE_BUDGET
-    max_rows: int = MAX_ROWS
-    time_limit: float = math.inf
-
-
 class PottsSolver:
-    """Solver of assignment steps: it keeps components and tables for as long as they serve.
+    """Solver of assignment steps: it reuses components and tables as long as they apply.
 
     Parameters
     ----------
-    parameters : limits
+    step_limit : seconds of one step by a search or an integer programme
     seconds : for integer programmes over all steps together, >= 0
-    share : of the remaining seconds, what one programme may take
-    is_brief : whether to leave out tabu search, and labels constructed besides a start
+    share : of the remaining seconds, for one programme
+    is_brief : whether to omit tabu search, and constructed labels if there is a start
     """
 
     def __init__(
         self,
-        parameters: AssignmentParameters,
+        step_limit: float = math.inf,
         seconds: float = math.inf,
         share: float = 1.0,
         is_brief: bool = False,
     ) -> None:
-        self._parameters, self._is_brief = parameters, is_brief
-        self._seconds, self._share = seconds, share
+        self._step_limit, self._seconds = step_limit, seconds
+        self._share, self._is_brief = share, is_brief
         self._structure: _Structure | None = None
 
     def minimise(
         self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft = no_limit
     ) -> AssignmentSolution:
-        """Minimise a programme, of the same pairs each time.
+        """Minimise a model, with the same pairs each time.
 
         Parameters
         ----------
-        start : (n,) labels to start from, which need not keep the hard pairs, or None
+        start : (n,) labels to start from, which may violate hard pairs, or None
         time_left : time left to the caller
 
         Raises
         ------
         OutOfTime
-            If no time is left before the narrow components are solved.
+            If the time is over before the narrow components are solved.
         BackendFailure
             If the integer programming solver fails.
         """
-        if self._structure is None or not self._structure.serves(potts):  # k-means often settles
-            self._structure = _Structure(potts, self._parameters.table_budget, time_left)
         structure = self._structure
+        if structure is None or not structure.applies_to(potts):  # k-means often settles
+            structure = self._structure = _Structure(potts, time_left)
         labels = np.argmin(potts.costs, axis=1)
         has_label = potts.allowed[np.arange(potts.n), labels].all()
         narrow = structure.narrow
@@ -109,7 +94,7 @@ class PottsSolver:
             return INFEASIBLE
         is_optimal, is_missing = True, False
         sizes = [len(pairs) for _, pairs in structure.wide]
-        time_left = at_most(time_left, self._parameters.time_limit)
+        time_left = at_most(time_left, self._step_limit)
         for position, (blocks, pairs) in enumerate(structure.wide):
             # Each component may take its share, by size, of the remaining time.
             share = sizes[position] / sum(sizes[position:])
@@ -130,9 +115,9 @@ class PottsSolver:
     def _minimise_wide(
         self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
     ) -> AssignmentSolution:
-        """Minimise a programme whose graph is connected, by local search and integer programming.
+        """Minimise a model whose graph is connected, by local search and integer programming.
 
-        Labels are no dearer than the start.
+        Labels cost at most as much as the start.
         """
         cheapest = np.argmin(potts.costs, axis=1)
         if potts.value(cheapest) <= potts.lowest:  # no pair is violated
@@ -143,7 +128,7 @@ class PottsSolver:
             return AssignmentSolution(best, True)
         found = self._by_programme(potts, best, time_left)
         if best is not None and (found.labels is None or potts.value(found.labels) >= value):
-            # Up to the tolerances of the solver, its minimum is no lower.
+            # Up to the tolerances of the solver, its minimum is not lower.
             return AssignmentSolution(best, found.is_optimal)
         return found
 
@@ -152,8 +137,7 @@ class PottsSolver:
     ) -> AssignmentSolution:
         """Solve the integer programme, unless it is too large for the time."""
         seconds = self._share * min(self._seconds, time_left())
-        most = self._parameters.max_rows
-        if n_rows_of(potts, most) > min(most, ROWS_PER_SECOND * seconds):
+        if n_rows_of(potts, MAX_ROWS) > min(MAX_ROWS, ROWS_PER_SECOND * seconds):
             return NOTHING
         began = RUN_CLOCK()
         found = minimise_by_programme(potts, start, seconds, time_left)
@@ -165,8 +149,8 @@ class PottsSolver:
     ) -> NDArray[np.int64] | None:
         """Return the best labels of several descents.
 
-        They are from `start`, from labels made block by block, and from the cheapest labels with
-        the broken hard pairs mended.
+        They start from `start`, from labels constructed block by block, and from the cheapest
+        labels after mending violated hard pairs.
         """
         options = []
         if start is not None and potts.value(start) < np.inf:
@@ -185,23 +169,23 @@ class PottsSolver:
 
 
 class _Structure:
-    """Components and tables: they follow from allowed labels and pairs, and serve for many costs.
+    """Components and tables: they depend on allowed labels and pairs, and apply to many costs.
 
     A block with D pairs, all of them cannot-links, hard or soft, needs only its 1 + D cheapest
-    labels: one of these is free, whatever labels the neighbours have.
+    labels: its neighbours leave one of these free.
 
     Raises
     ------
     OutOfTime
-        If no time is left on the way.
+        If the time is over before the end.
 
     Attributes
     ----------
     narrow : the tables of components
-    wide : blocks and pairs of the components that tables do not solve
+    wide : blocks and pairs of the other components
     """
 
-    def __init__(self, potts: Potts, budget: float, time_left: TimeLeft) -> None:
+    def __init__(self, potts: Potts, time_left: TimeLeft) -> None:
         self._linked = np.unique(potts.pairs)
         self._allowed = potts.allowed[self._linked]
         self._is_together = potts.weights < 0
@@ -211,12 +195,16 @@ class _Structure:
         degree[ends[matter[self._is_together[matter]]]] = potts.k
         needed = np.minimum(needed, degree)
         self.wide: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
-        total, buckets, numbers = BUDGETS * budget, list[Bucket](), dict[tuple[int, int], int]()
+        total, buckets, numbers = (
+            BUDGETS * TABLE_BUDGET,
+            list[Bucket](),
+            dict[tuple[int, int], int](),
+        )
         for blocks, within in components(potts.n, ends[matter]):
             if buckets or self.wide:
                 check_time(time_left)
             pairs = matter[within]
-            found = eliminate(ends[pairs], needed, min(budget, total))
+            found = eliminate(ends[pairs], needed, min(TABLE_BUDGET, total))
             if found is None:
                 self.wide.append((blocks, pairs))
                 continue
@@ -225,8 +213,8 @@ class _Structure:
             numbers |= zip(map(tuple, ends[pairs].tolist()), pairs.tolist(), strict=True)
         self.narrow = Tables.of(buckets, numbers, needed)
 
-    def serves(self, potts: Potts) -> bool:
-        """Return whether the structure is that of another programme of the same pairs, too."""
+    def applies_to(self, potts: Potts) -> bool:
+        """Return whether the structure applies to another model of the same pairs."""
         is_same = np.array_equal(potts.weights < 0, self._is_together)
         return is_same and np.array_equal(potts.allowed[self._linked], self._allowed)
 
@@ -241,8 +229,8 @@ def _pairs_that_matter(potts: Potts) -> NDArray[np.intp]:
 
 
 def n_rows_of(potts: Potts, most: int) -> int:
-    """Return the rows of the programme; a number beyond `most` if they are more."""
-    if len(potts.pairs) > most:  # each of them has one, or more
+    """Return the number of rows of the programme; if it exceeds `most`, any larger number."""
+    if len(potts.pairs) > most:  # each pair has a row
         return len(potts.pairs)
     i, j = potts.pairs.T
     first, both = potts.allowed[i], potts.allowed[i] & potts.allowed[j]
@@ -257,7 +245,7 @@ def minimise_by_programme(
 ) -> AssignmentSolution:
     """Minimise a Potts model by an integer programming solver.
 
-    It takes at most this number of seconds, and ends without labels if no time remains.
+    It ends after at most this number of seconds, without labels if none were found.
 
     Parameters
     ----------
@@ -273,7 +261,7 @@ def minimise_by_programme(
     is_apart, is_together = (weights > 0) & (weights < np.inf), weights < 0
     apart, together = np.flatnonzero(is_apart), np.flatnonzero(is_together)
     is_soft = is_apart | is_together
-    # What every label of a block costs at least is left out: the others have more digits so.
+    # Costs above the cheapest label of each block: differences get more digits.
     above = np.where(potts.allowed, potts.costs - potts.costs.min(axis=1, keepdims=True), 0.0)
     hard = potts.pairs[np.isinf(weights)]
     programme = replace(assignment_rows(potts.n, k, hard), objective=above.reshape(-1))

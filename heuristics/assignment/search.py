@@ -1,15 +1,15 @@
-"""Local search in an assignment programme: labels that keep its hard pairs, and better ones.
+"""Local search in a Potts model: labels that satisfy its hard pairs, and better ones.
 
-Labels are made block by block, next the one with the fewest labels left that break no hard pair
-(the saturation of D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979)),
-among these the one with the most to lose. Hard pairs that are still broken are mended by tabu
-search over the number of broken pairs (A. Hertz, D. de Werra, Using tabu search techniques for
-graph coloring, Computing 39 (1987)).
+Labels are constructed block by block. Next is the block with the fewest labels that violate no hard
+pair (the saturation of D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22
+(1979)); among equals, the block with the largest regret. Hard pairs that are still violated are
+mended by tabu search over the number of violated pairs (A. Hertz, D. de Werra, Using tabu search
+techniques for graph coloring, Computing 39 (1987)).
 
-From there, single blocks and Kempe chains are moved as long as the objective decreases, and single
-blocks further on by tabu search. The Kempe chain of block i and cluster b holds the blocks of the
-clusters l(i) and b that are linked to i by hard pairs among them; exchanging both clusters on it
-breaks no hard pair.
+Then single blocks and Kempe chains move as long as the objective decreases. At last, tabu search
+moves single blocks. The Kempe chain of block i and cluster b holds the blocks of clusters l(i) and
+b that are connected to i by hard pairs. Exchanging both clusters on it violates no hard
+pair.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_
 
 # Steps of a tabu search between two looks at the time, about 0.1 s.
 LOOKS = 10_000_000
-# A share of the costs.
-MINIMUM_IMPROVEMENT = 1e-12
+# Least improvement that counts, as a share of the largest cost.
+LEAST_IMPROVEMENT = 1e-12
 
 
 class Tally(NamedTuple):
-    """Labels, costs of other labels, and the pairs to update them by.
+    """Labels, costs of all labels given the others, and the pairs for updates.
 
     costs : (n, k) of the Potts model
-    gamma : (n, k) cost of label b of block j and its soft pairs, given the labels of the others
-    broken : (n, k) number of hard pairs that it breaks
-    labels : (n,), -1 for none yet
+    gamma : (n, k) cost of label b of block j and its soft pairs, given the other blocks' labels
+    broken : (n, k) number of hard pairs that label b of block j violates
+    labels : (n,), -1: none yet
     """
 
     links: Neighbours
@@ -61,7 +61,7 @@ def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_l
     Raises
     ------
     OutOfTime
-        If no time is left on the way.
+        If the time is over before the end.
     """
     tally = empty_tally(potts)
     for first, last in chunks(potts.n, steps_of_relabelling(potts), time_left):
@@ -70,17 +70,14 @@ def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_l
 
 
 def steps_of_relabelling(potts: Potts) -> int:
-    """Return the steps that giving a label to a block takes on average."""
+    """Return the average steps of labelling a block."""
     return 1 + 2 * len(potts.pairs) // max(1, potts.n)
 
 
 def least_improvement(potts: Potts) -> float:
-    """Return the least improvement that counts.
-
-    It is far above the rounding of a change, so that a descent ends.
-    """
+    """Return the least improvement that counts: far above rounding, so that a descent ends."""
     soft = np.abs(potts.weights[np.isfinite(potts.weights)]).sum()
-    return MINIMUM_IMPROVEMENT * float(np.abs(potts.costs[potts.allowed]).max() + soft / potts.n)
+    return LEAST_IMPROVEMENT * float(np.abs(potts.costs[potts.allowed]).max() + soft / potts.n)
 
 
 @njit(cache=True, nogil=True)
@@ -93,8 +90,8 @@ def next_random(state: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def relabel(i: int, new: int, tally: Tally) -> None:
-    """Give block i a label, and keep the tally up with it."""
+def give_label(i: int, new: int, tally: Tally) -> None:
+    """Give block i a label, and update the tally."""
     starts, neighbour, weight = tally.links
     gamma, broken, old = tally.gamma, tally.broken, tally.labels[i]
     tally.labels[i] = new
@@ -113,19 +110,19 @@ def relabel(i: int, new: int, tally: Tally) -> None:
 @njit(cache=True, nogil=True)
 def _label(first: int, last: int, given: Integers, tally: Tally) -> None:
     for i in range(first, last):
-        relabel(i, given[i], tally)
+        give_label(i, given[i], tally)
 
 
-# Moves of the tabu search over broken pairs, at most: for each block, and at least.
+# Maximum moves of the tabu search over violated pairs: for each block, or this number if larger.
 MOVES_PER_BLOCK, MOVES = 200, 200_000
-# The same where there are other labels to fall back upon, for each block.
+# The same for each block in `mend`, whose caller has other labels, too.
 MENDING_PER_BLOCK = 4
 
 
 def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
-    """Return labels (n,) that keep the hard pairs, None if none were found.
+    """Return constructed labels (n,) that satisfy the hard pairs; None: not found.
 
-    Repeatable, unless the time cuts in.
+    Repeatable, unless the time ends.
     """
     tally = empty_tally(potts)
     in_order = np.partition(potts.costs, 1, axis=1) if potts.k > 1 else potts.costs
@@ -145,9 +142,9 @@ def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64]
 def mend(
     potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.int64] | None:
-    """Return labels that keep the hard pairs from labels (n,) that break some.
+    """Return labels that satisfy the hard pairs from labels (n,) that violate some.
 
-    None if a few moves for each block do not mend them. Repeatable, unless the time cuts in.
+    None if a few moves for each block do not suffice. Repeatable, unless the time ends.
     """
     try:
         tally = tally_of(potts, labels, time_left)
@@ -170,9 +167,9 @@ def _mend(potts: Potts, tally: Tally, most: int, time_left: TimeLeft) -> NDArray
 
 @njit(cache=True, nogil=True)
 def _build(count: int, n_free: Integers, by_rank: Integers, rank: Integers, tally: Tally) -> None:
-    """Give labels to the next blocks, `count` of them.
+    """Label the next `count` blocks.
 
-    Next is the block with the fewest labels left (n_free), and the first of these by rank.
+    Next is the block with the fewest free labels (n_free); of equals, the first by rank.
     """
     starts, neighbour, weight = tally.links
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
@@ -195,7 +192,7 @@ def _build(count: int, n_free: Integers, by_rank: Integers, rank: Integers, tall
                 or (broken[i, a] == broken[i, best] and gamma[i, a] < gamma[i, best])
             ):
                 best = a
-        relabel(i, best, tally)
+        give_label(i, best, tally)
         for position in range(starts[i], starts[i + 1]):
             j = neighbour[position]
             if labels[j] >= 0 or weight[position] < np.inf:
@@ -207,10 +204,10 @@ def _build(count: int, n_free: Integers, by_rank: Integers, rank: Integers, tall
 
 @njit(cache=True, nogil=True)
 def _tabu_over_conflicts(tally: Tally, until: Integers, moves: int, count: int) -> None:
-    """Run tabu search over the labels of blocks in broken pairs.
+    """Run tabu search over the labels of blocks in violated pairs.
 
-    Next is the label that breaks fewest pairs, then the cheapest; a label that was left is tabu for
-    a while, unless nothing would stay broken.
+    Next is the label that violates fewest pairs; of equals, the cheapest. The old label of a block
+    is tabu for some moves, unless it resolves all violations.
     """
     starts, neighbour = tally.links.starts, tally.links.block
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
@@ -253,7 +250,7 @@ def _tabu_over_conflicts(tally: Tally, until: Integers, moves: int, count: int) 
         state = next_random(state)
         until[i, own] = move + 1 + (6 * n_conflicts) // 10 + np.int64(state % np.uint64(10))
         total += best_change
-        relabel(i, best_a, tally)
+        give_label(i, best_a, tally)
         for position in range(starts[i] - 1, starts[i + 1]):
             j = i if position < starts[i] else neighbour[position]
             conflicting = broken[j, labels[j]] > 0
@@ -269,23 +266,22 @@ def _tabu_over_conflicts(tally: Tally, until: Integers, moves: int, count: int) 
                 place_of[j] = -1
 
 
-# Moves of the tabu search over the objective without an improvement, at most: for each block, and
-# in all; and no more than about a second takes.
+# Maximum moves of the tabu search over the objective without an improvement: for each block, in
+# total, and in about a second.
 PATIENCE_PER_BLOCK, PATIENCE = 100, 20_000
-# A block rests for this share of as many moves as there are blocks: with shorter rests the search
-# stays where it is, and ends a tenth higher on graphs of thousands of soft pairs.
+# A moved block of n blocks is tabu for n / TENURE moves. With shorter rests the search stalls, and
+# ends a tenth higher on graphs of thousands of soft pairs.
 TENURE = 8
-# Longer Kempe chains are left alone: they turn half of the labelling round, and rarely pay.
+# Longer Kempe chains are ignored: they change half of the labels, and rarely pay off.
 LONGEST_CHAIN = 64
 
 
 def improve(
     potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit, by_tabu: bool = True
 ) -> NDArray[np.int64]:
-    """Return labels at most as costly, from labels (n,) that keep the hard pairs.
+    """Return labels at most as costly, from labels (n,) that satisfy the hard pairs.
 
-    They come from descent and, if wanted, tabu search and descent once more. Repeatable, unless the
-    time cuts in.
+    By descent and, if by_tabu, tabu search and another descent. Repeatable, unless the time ends.
     """
     descended = _descend(potts, labels, time_left)
     if not by_tabu:
@@ -299,7 +295,7 @@ def improve(
 def _descend(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> NDArray[np.int64]:
     found = labels
     is_waiting, least = np.ones(potts.n, np.bool_), least_improvement(potts)
-    # A few chains are looked at for each block.
+    # Steps of a block: a few chains are tried.
     each = 4 * potts.k + LONGEST_CHAIN * (1 + 2 * len(potts.pairs) // max(1, potts.n))
     try:
         check_time(time_left)
@@ -316,7 +312,7 @@ def _descend(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> ND
 
 
 def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> NDArray[np.int64]:
-    """Return the best labels that the tabu search over the objective meets."""
+    """Return the best labels of a tabu search over the objective."""
     best, until = labels.copy(), np.zeros(potts.n, np.int64)
     looks = potts.n + 2 * len(potts.pairs) // potts.n * potts.n_labels  # of one move
     patience = min(PATIENCE_PER_BLOCK * potts.n, PATIENCE, 10 * LOOKS // looks)
@@ -335,9 +331,9 @@ def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -
 
 @njit(cache=True, nogil=True)
 def _cheapest_move(i: int, tally: Tally) -> tuple[int, float]:
-    """Return the cheapest label of block i that breaks no hard pair, and the change of cost.
+    """Return the cheapest other label of block i that violates no hard pair, and the change.
 
-    It is another one than its own; -1 for none.
+    -1 if all others violate one.
     """
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
     best, least = NONE, np.inf
@@ -360,9 +356,9 @@ def _tabu_over_costs(
 ) -> tuple[int, float]:
     """Run tabu search over the objective.
 
-    `count` times, the cheapest move is made of a block that has not been moved lately, unless it
-    leads below the best so far. `below` is by how much the objective of labels exceeds that of
-    `best`, and `since` how long that is ago; both are returned.
+    `count` times, make the cheapest move of a block that is not tabu, or of any block if it leads
+    below the best. `below` is the objective minus the best, `since` the number of moves since the
+    best; both are returned.
     """
     starts, neighbour, labels = tally.links.starts, tally.links.block, tally.labels
     n = len(labels)
@@ -385,7 +381,7 @@ def _tabu_over_costs(
         state = next_random(state)
         until[chosen] = move + 1 + n // TENURE + np.int64(state % np.uint64(10))
         excess += change[chosen]
-        relabel(chosen, target[chosen], tally)
+        give_label(chosen, target[chosen], tally)
         target[chosen], change[chosen] = _cheapest_move(chosen, tally)
         for position in range(starts[chosen], starts[chosen + 1]):
             j = neighbour[position]
@@ -402,7 +398,7 @@ def _tabu_over_costs(
 def _descent_pass(
     first: int, last: int, tally: Tally, is_waiting: Booleans, threshold: float
 ) -> bool:
-    """Go over the blocks from the first to before the last that wait to be looked at.
+    """Move the waiting blocks, or their chains, from `first` to before `last`.
 
     Return whether any labels were changed.
     """
@@ -420,7 +416,7 @@ def _descent_pass(
         if least >= -threshold:
             best, least = NONE, -threshold
         for a in range(k):
-            # Some block of a chain that improves gains by itself, soft pairs within aside.
+            # In a chain that improves some block gains, apart from soft pairs within the chain.
             if gamma[i, a] >= gamma[i, own] or broken[i, a] == 0:
                 continue
             stamped += 1
@@ -433,13 +429,13 @@ def _descent_pass(
                 best, least = a, change
         if best < 0:
             continue
-        # A chain of one block where no hard pair would be broken.
+        # The chain is one block if it violates no hard pair.
         stamped += 1
         length = kempe_chain(i, best, labels, links, stamp, stamped, chain)
         any_changed = True
         for number in range(length):
             j = chain[number]
-            relabel(j, own + best - labels[j], tally)
+            give_label(j, own + best - labels[j], tally)
             is_waiting[j] = True
             for position in range(links.starts[j], links.starts[j + 1]):
                 is_waiting[links.block[position]] = True

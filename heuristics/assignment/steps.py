@@ -1,7 +1,6 @@
-"""Assignment steps of one contraction: cheapest labels for given costs, and for given centres.
+"""Assignment steps of one contraction: cheapest labels for centres, or for given costs.
 
-There is one for costs and pairs, one for centres and pairs, and one where sizes or weights are
-limited.
+`Assignment` supports pairs, `SizedAssignment` limits on sizes and weights as well.
 
 Empty clusters are filled afterwards. A block may move to one without breaking a cannot-link. Out of
 cluster a, it changes the objective of `Potts` by the difference of its costs less the weights of
@@ -20,111 +19,67 @@ from numpy.typing import NDArray
 from heuristics.alternating import costs_of_labels, fill_empty_clusters, nearest_labels
 from heuristics.assignment.flow import sized_labels
 from heuristics.assignment.potts import AssignmentSolution, Potts, signed_pairs
-from heuristics.assignment.potts_solver import AssignmentParameters, PottsSolver
+from heuristics.assignment.potts_solver import PottsSolver
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.problem.feasibility import Packing, packed_exactly
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, no_limit
+from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime, TimeLeft, at_most, check_time, no_limit
 
-# Share of the remaining time that one integer programme may take: the first is not the last.
+# Share of the remaining time that one integer programme may take: others follow.
 PROGRAMME_SHARE = 0.1
-# Blocks times clusters of integer programmes within limits; and where a repair does, too, and many
-# starts count.
+# Maximum blocks times clusters of integer programmes within limits; and of those used instead of a
+# repair in searches of many starts.
 MOST_VARIABLES, FEW_VARIABLES = 50_000, 5_000
 
 
-class PairwiseAssignment:
-    """Assignment step of one contraction, prepared for many costs.
+class Assignment:
+    """Assignment step of one contraction without limits, prepared for many centres or costs.
 
     minimise    sum_i costs[i, l(i)] + penalty * the weights of the violated soft pairs
-    subject to  l(i) != l(j) for cannot-links, allowed[i, l(i)],
-                no cluster empty (by filling, afterwards).
+    subject to  l(i) != l(j) for cannot-links, allowed[i, l(i)], no cluster empty,
 
-    Parameters
-    ----------
-    parameters : limits of the assignment step
-    """
-
-    def __init__(
-        self, contraction: Contraction, parameters: AssignmentParameters | None = None
-    ) -> None:
-        self._pairs, weights = signed_pairs(contraction)
-        self._is_hard = np.isinf(weights)
-        self._soft = np.where(self._is_hard, 0.0, weights)
-        self._solver = PottsSolver(parameters or AssignmentParameters())
-
-    def __call__(
-        self,
-        costs: NDArray[np.float64],
-        allowed: NDArray[np.bool_] | None = None,
-        penalty: float = 1.0,
-        start: NDArray[np.intp] | None = None,
-        time_left: TimeLeft = no_limit,
-        fill: bool = True,
-    ) -> AssignmentSolution:
-        """Solve one assignment step.
-
-        Parameters
-        ----------
-        costs : (m, k), finite
-        allowed : (m, k) marks of the clusters that a block may join, one or more; None for all
-        penalty : >= 0, of a soft pair of weight 1 that is violated
-        start : (m,) clusters to start from where something is searched for, or None
-        time_left : time left to the caller; `AssignmentParameters.time_limit` is that of searches
-        fill : whether empty clusters get blocks afterwards, by the cheapest moves, of any block.
-            None is empty then
-
-        Raises
-        ------
-        OutOfTime
-            If no time is left before the narrow components are solved.
-        BackendFailure
-            If the integer programming solver fails.
-        """
-        weights = np.where(self._is_hard, np.inf, penalty * self._soft)
-        listed = costs if allowed is None else np.where(allowed, costs, np.inf)
-        found = self._solver.minimise(Potts(listed, self._pairs, weights), start, time_left)
-        if fill and found.labels is not None:
-            filled = fill_by_objective(Potts(costs, self._pairs, weights), found.labels)
-            found = found._replace(labels=filled)
-        return found
-
-
-class Assignment:
-    """Assignment step of one contraction, prepared for many sets of centres.
-
-    minimise    sum_i e_i || c_i - o_l(i) ||^2 + the weights of the violated soft pairs
-    subject to  l(i) != l(j) for cannot-links, no cluster empty.
-
-    Blocks without pairs take the nearest centre, the others the labels of `potts_solver`.
+    where costs[i, c] = e_i || c_i - o_c ||^2 for centres o. Blocks without pairs get their cheapest
+    label, the others the labels of `potts_solver`. Empty clusters are filled afterwards.
 
     Source: PC-SOS-SDP, section 3.4, with the centres of (2) fixed.
 
-    Parameters
+    Attributes
     ----------
-    contraction : must have a clustering (see `sdpbb.problem.feasibility.find_feasible`)
-    parameters : limits of the assignment step
-    time_limit : seconds for integer programmes over all calls together, >= 0; each may take
-        `PROGRAMME_SHARE` of the remaining seconds
-    known : labels (m,) that keep the cannot-links, or None. The first search starts from them
+    is_possible, is_quick, may_fail : as for `SizedAssignment`
+    n_steps : steps so far
     """
+
+    is_possible, is_quick, may_fail = True, True, False
 
     def __init__(
         self,
         contraction: Contraction,
-        parameters: AssignmentParameters | None = None,
-        time_limit: float = np.inf,
+        seconds: float = math.inf,
         known: NDArray[np.intp] | None = None,
+        step_limit: float = math.inf,
+        is_thorough: bool = False,
     ) -> None:
+        """Prepare the step.
+
+        Parameters
+        ----------
+        contraction : must have a clustering (see `sdpbb.problem.feasibility.find_feasible`)
+        seconds : for integer programmes over all steps together, >= 0
+        known : labels (m,) that satisfy the cannot-links, or None. The first search for centres
+            starts from them
+        step_limit : seconds of one step by a search or an integer programme
+        is_thorough : False: searches are brief, and an integer programme takes at most
+            `PROGRAMME_SHARE` of the remaining seconds
+        """
         self._contraction = contraction
-        pairs, self._pair_weights = signed_pairs(contraction)
+        pairs, self._weights = signed_pairs(contraction)
         self._linked, ends = np.unique(pairs, return_inverse=True)
         self._pairs = ends.reshape(-1, 2)
-        # Searches are brief: exchanges of blocks follow. Longer searches took 3 times the CPU
+        # Descents exchange blocks after a step. For them, longer searches took 3 times the CPU
         # seconds for labels that were 0.3 % cheaper.
-        parameters = parameters or AssignmentParameters()
-        self._solver = PottsSolver(parameters, time_limit, PROGRAMME_SHARE, is_brief=True)
+        share = 1.0 if is_thorough else PROGRAMME_SHARE
+        self._solver = PottsSolver(step_limit, seconds, share, is_brief=not is_thorough)
         self._last = None if known is None else known[self._linked].astype(np.int64)
         self.n_steps = 0
 
@@ -133,17 +88,17 @@ class Assignment:
     ) -> NDArray[np.intp]:
         """Return labels (m,) for centres (k, r), with exactly k clusters.
 
-        If the cheapest labels leave a cluster empty, the block whose move there reduces the sum of
-        squares most is moved, out of a cluster of at least two blocks. This keeps the cannot-links,
-        as an empty cluster holds no neighbour of the block. The labels need not be the cheapest if
-        a block was moved, or if a wide component needs more time.
+        An empty cluster gets the block whose move reduces the sum of squares most, out of a cluster
+        of at least two blocks. No cannot-link is violated, as no neighbour of the block is there.
+        The labels need not be the cheapest if a block was moved, or if a wide component needs more
+        time.
 
         Raises
         ------
         OutOfTime
-            If no time is left before there are labels.
+            If the time is over before the first labels.
         ParameterError
-            If no labels keep the cannot-links.
+            If no labels satisfy the cannot-links.
         BackendFailure
             If the integer programming solver fails.
         """
@@ -153,7 +108,7 @@ class Assignment:
         if len(linked):
             check_time(time_left)
             costs = costs_of_labels(self._contraction, centres, time_left, linked)
-            potts = Potts(costs, self._pairs, self._pair_weights)
+            potts = Potts(costs, self._pairs, self._weights)
             found = self._solver.minimise(potts, self._last, time_left)
             if found.is_infeasible:
                 raise ParameterError("no clustering satisfies the cannot-links of the contraction")
@@ -164,12 +119,47 @@ class Assignment:
         self.n_steps += 1
         return labels
 
-    # What `SizedAssignment` has besides: all is possible, and soft pairs are looked at.
+    def of_costs(
+        self,
+        costs: NDArray[np.float64],
+        allowed: NDArray[np.bool_] | None = None,
+        penalty: float = 1.0,
+        start: NDArray[np.intp] | None = None,
+        time_left: TimeLeft = no_limit,
+    ) -> AssignmentSolution:
+        """Return the cheapest labels (m,) found for costs, with exactly k clusters.
 
-    is_possible = is_quick = True
+        Parameters
+        ----------
+        costs : (m, k), finite
+        allowed : (m, k) marks of the clusters that a block may join, one or more; None: all. A
+            block that fills an empty cluster may be any
+        penalty : >= 0, of a violated soft pair of weight 1
+        start : (m,) labels from which searches start, or None
+        time_left : time left to the caller
 
-    def with_soft_pairs(self, centres: NDArray[np.float64], time_left: TimeLeft) -> None:
-        return None
+        Raises
+        ------
+        OutOfTime
+            If the time is over before the narrow components are solved.
+        BackendFailure
+            If the integer programming solver fails.
+        """
+        weights, linked = self._weights.copy(), self._linked
+        weights[np.isfinite(weights)] *= penalty
+        listed = costs if allowed is None else np.where(allowed, costs, np.inf)
+        start = None if start is None else start[linked]
+        potts = Potts(listed[linked], self._pairs, weights)
+        found = self._solver.minimise(potts, start, time_left)
+        if found.labels is None:
+            return found
+        labels = listed.argmin(axis=1)
+        labels[linked] = found.labels
+        whole = Potts(costs, linked[self._pairs], weights)
+        return found._replace(labels=fill_by_objective(whole, labels))
+
+    def labels_with_soft_pairs(self, centres: NDArray[np.float64], time_left: TimeLeft) -> None:
+        """Return None: each step minimises with soft pairs."""
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -198,33 +188,38 @@ def fill_by_objective(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.int
 
 
 class SizedAssignment:
-    """Assignment step for one contraction whose sizes, or weights, are limited.
+    """Assignment step of one contraction with limits on sizes or weights.
 
-    Listed sizes belong to clusters in the order of the sizes that clusters have if each block is in
-    its cheapest one.
+    Listed sizes go to clusters in the order of the clusters' sizes if each block is in its cheapest
+    cluster.
 
-    Without cannot-links it is a flow, if all blocks are alike by the only measure that is limited,
-    or a repair of many blocks that differ. Else it is an integer programme.
+    Without cannot-links the step is a flow if all blocks count 1 in the only limited quantity, and
+    a greedy repair for many other blocks. Otherwise it is an integer programme.
 
     Attributes
     ----------
-    is_quick : whether it is a flow or a repair
-    is_possible : whether it is one of these, or a programme that is not too large
+    is_quick : whether the step is a flow or a repair
+    is_possible : whether the step is quick, or a programme that is not too large
+    may_fail : whether a step may find no labels
     n_steps : steps so far
     """
+
+    may_fail = True
 
     def __init__(
         self,
         contraction: Contraction,
         seconds: float,
         is_exact: bool = False,
-        time_limit: float = math.inf,
+        step_limit: float = math.inf,
     ) -> None:
         """Prepare the step.
 
+        Parameters
+        ----------
         seconds : for all integer programmes together
-        is_exact : whether programmes are solved instead of repairs wherever they are not too large
-        time_limit : seconds of one step `of_costs`
+        is_exact : whether programmes replace repairs if they are not too large
+        step_limit : seconds of one step `of_costs`
         """
         self.contraction = contraction
         self._amounts = contraction.limited_amounts
@@ -232,8 +227,7 @@ class SizedAssignment:
         # Of the quantities, only the first may be listed; bounds of others are all alike.
         self._least, self._most = (np.array([each[at] for each in bounds]) for at in (0, 1))
         self._is_listed = any(quantity.limits.listed for quantity in self._amounts)
-        self._seconds = seconds
-        self._time_limit = time_limit
+        self._seconds, self._step_limit = seconds, step_limit
         self._prices = np.zeros(contraction.k)  # of the last flow
         self.n_steps = 0
         is_free = not len(contraction.cannot_link)
@@ -247,9 +241,9 @@ class SizedAssignment:
     def __call__(
         self, centres: NDArray[np.float64], time_left: TimeLeft = no_limit
     ) -> NDArray[np.intp]:
-        """Return labels (m,) within the limits for centres (k, r); soft pairs are ignored.
+        """Return labels (m,) within the limits for centres (k, r), ignoring soft pairs.
 
-        They are the cheapest unless the step is greedy.
+        They are the cheapest unless the step is a repair.
 
         Raises
         ------
@@ -258,13 +252,13 @@ class SizedAssignment:
         """
         return self._within(self.solve(costs_of_labels(self.contraction, centres), time_left))
 
-    def with_soft_pairs(
+    def labels_with_soft_pairs(
         self, centres: NDArray[np.float64], time_left: TimeLeft
     ) -> NDArray[np.intp] | None:
         """Return labels (m,), cheap for centres and the contraction's soft pairs.
 
-        None without any, and where the programme is large. It may take half of the seconds left to
-        integer programmes, so that others follow.
+        None without soft pairs, and if the programme is large. It may take half of the remaining
+        seconds for integer programmes.
         """
         soft = self.contraction.soft
         if not soft or not self._is_small or self._seconds <= 0.0:
@@ -282,15 +276,15 @@ class SizedAssignment:
         start: NDArray[np.intp] | None = None,
         time_left: TimeLeft = no_limit,
     ) -> AssignmentSolution:
-        """Minimise what `PairwiseAssignment` does within the limits, all clusters being allowed.
+        """Minimise what `Assignment.of_costs` does within the limits; all clusters are allowed.
 
-        By a flow, a repair, or one integer programme for all blocks with rows for limits. No
-        programme of more than 50,000 variables is begun; with cannot-links, no labels are found
-        then. The start is ignored.
+        By a flow, a repair, or one integer programme for all blocks with rows for limits, of at
+        most 50,000 variables. With cannot-links, no labels are found for larger ones. The start is
+        ignored.
         """
         assert allowed is None
         soft = replace(self.contraction.soft, weights=penalty * self.contraction.soft.weights)
-        time_left = at_most(time_left, self._time_limit)
+        time_left = at_most(time_left, self._step_limit)
         found = self.solve(costs, time_left, soft if penalty else None)
         try:
             return AssignmentSolution(self._within(found), found.is_cheapest)
@@ -308,13 +302,13 @@ class SizedAssignment:
     ) -> Packing:
         """Return labels (m,) for the costs (m, k) of each block in each cluster.
 
-        soft : pairs whose weights count where they are violated; only integer programmes look at
-            them, which are solved instead of flows then, unless they are large
+        soft : pairs whose weights count if they are violated. Only integer programmes support them,
+            and replace flows then, unless they are large
 
         Raises
         ------
         OutOfTime
-            If no time is left.
+            If the time is over.
         """
         check_time(time_left)
         self.n_steps += 1
@@ -330,12 +324,10 @@ class SizedAssignment:
             return Packing(None)
         # The programme has clusters in the order of the list.
         cluster = np.argsort(self._places(costs), kind="stable")
-        above = costs - costs.min(axis=1, keepdims=True)  # the others have more digits so
-        before = time_left()
-        within = at_most(time_left, self._seconds)
+        above = costs - costs.min(axis=1, keepdims=True)  # differences get more digits
+        began, within = RUN_CLOCK(), at_most(time_left, self._seconds)
         packing = packed_exactly(self.contraction, above[:, cluster], within, soft)
-        if np.isfinite(before):
-            self._seconds -= before - time_left()
+        self._seconds -= RUN_CLOCK() - began
         if packing.labels is None:
             return packing
         return packing._replace(labels=cluster[packing.labels])
@@ -351,12 +343,14 @@ def assignment_of(
     contraction: Contraction,
     seconds: float,
     known: NDArray[np.intp] | None = None,
+    step_limit: float = math.inf,
     is_exact: bool = False,
+    is_thorough: bool = False,
 ) -> Assignment | SizedAssignment:
     """Return the assignment step of a contraction, with limits or without; see its parameters."""
     if contraction.has_limits:
-        return SizedAssignment(contraction, seconds, is_exact=is_exact)
-    return Assignment(contraction, None, seconds, known)
+        return SizedAssignment(contraction, seconds, is_exact, step_limit)
+    return Assignment(contraction, seconds, known, step_limit, is_thorough)
 
 
 def repaired_labels(
@@ -365,18 +359,18 @@ def repaired_labels(
     least: NDArray[np.integer],
     most: NDArray[np.integer],
 ) -> NDArray[np.intp] | None:
-    """Return labels (m,) of blocks within limits, None where they are not found.
+    """Return labels (m,) of blocks within limits by a greedy repair; None: not found.
 
-    It is a greedy repair. Each block begins in its cheapest cluster. While a cluster is beyond its
-    most, one of its blocks goes to a cluster that has room for it; then, while one is below its
-    least, a block comes that its own cluster can spare. Each time it is the block whose move costs
-    least by what it moves: its part of the most of that cluster.
+    Each block starts in its cheapest cluster. While a cluster exceeds its maximum, one of its
+    blocks moves to a cluster with room. Then, while a cluster is below its minimum, it receives a
+    block that another cluster can spare. Each time the block with the lowest cost per amount moves:
+    the amount is its share of the cluster's maximum.
 
     Parameters
     ----------
     costs : (m, k) of each block in each cluster
     amounts : (q, m) of each block, such as its points, > 0
-    least, most : (q, k) what clusters have of each at least, at most
+    least, most : (q, k) minimum and maximum of each amount in each cluster
     """
     m, k = costs.shape
     labels = np.asarray(costs.argmin(axis=1), np.intp)

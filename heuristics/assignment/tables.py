@@ -1,14 +1,14 @@
 """Dynamic programming over narrow components, along an elimination (bucket elimination).
 
 Eliminating block v replaces its costs and the tables it receives by one table over its separator S,
-the neighbours it has left,
+its remaining neighbours,
 
     h_v(s) = min_c { cost_vc + sum of received tables at (s, c) + sum_{u in S} w_uv [c = s_u] },
 
-with w_uv the weight of the pair uv (inf for a hard cannot-link). A block has its q_v cheapest
-labels, as many as it needs: the table has prod_{u in S} q_u entries, found in q_v times as many
-steps. The order and the layout of the tables depend on the graph alone and serve for many costs. A
-connected component is narrow if that takes few steps, along an order of minimum degree.
+with w_uv the weight of the pair uv (inf for a hard cannot-link). A block needs only its q_v
+cheapest labels. So the table has prod_{u in S} q_u entries, and takes q_v times as many steps. The
+order and the layout of the tables depend on the graph alone and apply to many costs. A connected
+component is narrow if an elimination by minimum degree takes few steps.
 
 Source: R. Dechter, Bucket elimination: a unifying framework for reasoning, Artificial Intelligence
 113 (1999).
@@ -29,12 +29,12 @@ from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import TimeLeft, check_time, chunks, no_limit
 
-# Steps of a loop that one step of an elimination takes, about.
+# Elementary steps of one step of an elimination.
 LOOPS = 20
 
 
 Bucket = tuple[int, tuple[int, ...]]
-"""Step of an elimination: a block and its separator, the neighbours it has left."""
+"""Step of an elimination: a block and its separator, its remaining neighbours."""
 
 
 def components(
@@ -42,7 +42,7 @@ def components(
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield blocks and numbers of pairs of each component of n blocks and pairs (p, 2).
 
-    Components of single blocks are left out; blocks and numbers increase.
+    Components of single blocks are omitted; blocks and numbers increase.
     """
     if len(ends):
         number, linked = connected_components(n, ends), np.unique(ends)
@@ -51,7 +51,7 @@ def components(
 
 
 def _split(values: NDArray[np.intp], groups: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Return the values (v,) of each group (v,), by the numbers of these and in their order."""
+    """Return the values (v,) of each group (v,), groups and values in increasing order."""
     order = np.argsort(groups, kind="stable")
     return np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)
 
@@ -59,15 +59,15 @@ def _split(values: NDArray[np.intp], groups: NDArray[np.intp]) -> list[NDArray[n
 def eliminate(
     pairs: NDArray[np.intp], needed: NDArray[np.intp], budget: float
 ) -> tuple[list[Bucket], int] | None:
-    """Return a minimum-degree elimination of a graph, and the steps it takes.
+    """Return a minimum-degree elimination of a graph, and its number of steps.
 
-    They are sum_v q_v prod_{u in S} q_u; None if that is more than the budget.
+    The number is sum_v q_v prod_{u in S} q_u; None if it exceeds the budget.
 
     Parameters
     ----------
     pairs : (p, 2) of blocks, each of which has a pair
-    needed : (n,) q, the labels that each block needs
-    budget : of the steps
+    needed : (n,) q, the number of labels that each block needs
+    budget : maximum number of steps
     """
     blocks = np.unique(pairs)
     # Separators of at most w blocks leave at most w pairs for each block.
@@ -178,14 +178,14 @@ class Tables(NamedTuple):
 
         Parameters
         ----------
-        costs : (n, k) of all blocks, inf for a label that is not allowed
+        costs : (n, k) of all blocks, inf for forbidden labels
         weights : (p,) of all pairs
         labels : (n,) of all blocks
 
         Raises
         ------
         OutOfTime
-            If no time is left on the way.
+            If the time is over before the end.
         """
         b = len(self.blocks)
         if not b:
@@ -235,8 +235,8 @@ def _fill(
     ----------
     costs, kept : (b, q) of the labels that blocks need and these labels, the cheapest first
     weight : of the pair of each member of a separator, 0 for none
-    rank : (b, k) of each label, k or more for those not kept
-    table, choice : of all steps, written: the least value, and the rank of the label it has
+    rank : (b, k) of each label, k or more for labels that are not kept
+    table, choice : of all steps, written: the least value, and the rank of its label
     """
     separator_at, separator, table_at = tables.separator_at, tables.separator, tables.table_at
     source_at, source = tables.source_at, tables.source

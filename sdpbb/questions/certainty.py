@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from heuristics.measures import costs_of_moves
+from heuristics.alternating import cluster_means, costs_of_labels
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, Partition, contract
@@ -370,9 +370,15 @@ class _Certainty:
     def _try_moves(self, contraction: Contraction) -> None:
         """Price the best feasible move of each block alone to another cluster."""
         labels = self._labels[contraction.representatives]
-        # Increase of the sum of squares, without soft pairs; inf for impossible moves.
-        costs = costs_of_moves(contraction.means, labels, contraction.weights)
-        costs[np.arange(len(labels)), labels] = math.inf
+        every, weights = np.arange(len(labels)), contraction.weights
+        totals, counts = np.bincount(labels, weights), np.bincount(labels)
+        squares = costs_of_labels(contraction, cluster_means(contraction, labels))
+        squares += (weights * (contraction.means**2).sum(axis=1))[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            saved = squares[every, labels] / (1.0 - weights / totals[labels])
+        # Increases of the sum of squares, without soft pairs; inf for impossible moves.
+        costs = squares / (1.0 + weights[:, None] / totals) - saved[:, None]
+        costs[counts[labels] == 1] = costs[every, labels] = math.inf
         i, j = contraction.cannot_link.T
         costs[i, labels[j]] = costs[j, labels[i]] = math.inf
         cheapest = np.argsort(costs.min(axis=1), kind="stable")[:MOST_MOVES]

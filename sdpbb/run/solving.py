@@ -20,7 +20,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
-from heuristics.incumbents import IncumbentSearch
+from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.sdp.parameters import LARGEST_CONIC
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.problem import (
@@ -258,7 +258,7 @@ class Run:
         return EvaluationContext(
             instance=joined,
             bounding=bounding,
-            heuristic=IncumbentSearch(),
+            heuristic=HeuristicSchedule(),
             tolerances=Tolerances(parameters.gap),
             seed=parameters.seed,
             milp_solver=parameters.search.milp_solver,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.incumbents import IncumbentSearch, PreparedSearch
+from heuristics import HeuristicSchedule
+from heuristics.incumbents import PreparedSearch
 from sdpbb.bounds.bound import BoundingMethod, BoundProgress, BoundRun, ProvenBound
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
 from sdpbb.problem.feasibility import find_feasible
@@ -46,7 +47,7 @@ class EvaluationContext:
 
     instance: Instance
     bounding: BoundingMethod[Any]
-    heuristic: IncumbentSearch
+    heuristic: HeuristicSchedule
     tolerances: Tolerances
     seed: int
     milp_solver: IntegerSolver = "auto"

@@ -1,5 +1,6 @@
 """Assignment steps against enumeration, by every way of solving them, and beyond it by planting."""
 
+from contextlib import contextmanager
 from itertools import product
 
 import numpy as np
@@ -8,13 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics import Assignment
-from heuristics.assignment import (
-    AssignmentParameters,
-    AssignmentSolution,
-    PairwiseAssignment,
-    potts_solver,
-)
-from heuristics.assignment.potts import Potts, signed_pairs
+from heuristics.assignment import potts_solver, steps
+from heuristics.assignment.potts import AssignmentSolution, Potts, signed_pairs
 from heuristics.assignment.search import construct, improve
 from heuristics.assignment.steps import PROGRAMME_SHARE
 from sdpbb.errors import ParameterError
@@ -32,8 +28,14 @@ BUDGETS = (1e6, 0, 20)
 UNSOLVED = AssignmentSolution(None)
 
 
-def by(budget, **limits):
-    return AssignmentParameters(table_budget=budget, **limits)
+@contextmanager
+def limits(table_budget=1e6, fills=True):
+    """Dynamic programming of at most this number of steps for a component; empty clusters stay."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(potts_solver, "TABLE_BUDGET", table_budget)
+        if not fills:
+            patch.setattr(steps, "fill_by_objective", lambda potts, labels: labels)
+        yield
 
 
 def pairs_of(m, k, pairs, weights, rng=None):
@@ -89,7 +91,7 @@ def test_labels_are_the_cheapest_and_leave_no_cluster_empty(budget, seed, m, den
     # Blocks whose pairs are all cannot-links need few labels.
     kinds = ("hard", "apart", "together")[: rng.integers(1, 4)]
     contraction = random_pairs(rng, m, k, density, kinds)
-    assign = PairwiseAssignment(contraction, by(budget))
+    assign = Assignment(contraction, is_thorough=True)
     q = int(rng.integers(1, k + 1))
     for _ in range(2):  # the second time on what was prepared the first time
         allowed = random_lists(rng, m, k, q) if listed else None
@@ -97,7 +99,8 @@ def test_labels_are_the_cheapest_and_leave_no_cluster_empty(budget, seed, m, den
         penalty = float(rng.choice([0.0, 0.3, 1.0, 10.0]))
         limited = costs if allowed is None else np.where(allowed, costs, np.inf)
         expected, _ = minima(contraction, limited, penalty)
-        found = assign(costs, allowed, penalty, fill=False)
+        with limits(budget, fills=False):
+            found = assign.of_costs(costs, allowed, penalty)
         assert found.is_infeasible == (found.labels is None) == (expected == np.inf)
         if found.is_infeasible:
             continue
@@ -105,7 +108,8 @@ def test_labels_are_the_cheapest_and_leave_no_cluster_empty(budget, seed, m, den
         value = objective(contraction, costs, penalty, found.labels)
         assert found.is_optimal
         assert value == pytest.approx(expected, abs=1e-9)
-        filled = assign(costs, allowed, penalty).labels
+        with limits(budget):
+            filled = assign.of_costs(costs, allowed, penalty).labels
         assert len(np.unique(filled)) == k or m < k
         assert objective(contraction, costs, penalty, filled) < np.inf
 
@@ -120,12 +124,13 @@ def test_for_centres_they_are_the_cheapest_by_squared_distances(budget, seed, m,
     squares = ((contraction.means[:, None] - centres) ** 2).sum(axis=2)
     costs = contraction.weights[:, None] * squares
     least, uses_all = minima(contraction, costs)
-    assign = Assignment(contraction, by(budget))
+    assign = Assignment(contraction)
     if least == np.inf:
-        with pytest.raises(ParameterError, match="no clustering"):
+        with limits(budget), pytest.raises(ParameterError, match="no clustering"):
             assign(centres)
         return
-    labels = assign(centres)
+    with limits(budget):
+        labels = assign(centres)
     assert np.array_equal(np.unique(labels), np.arange(k))
     value = objective(contraction, costs, 1.0, labels)
     assert value == pytest.approx(least, abs=1e-9) if uses_all else value >= least - 1e-9
@@ -135,7 +140,7 @@ def test_an_empty_cluster_is_filled_by_the_cheapest_move():
     # Blocks 0 and 1 are held together by a must-link; block 2 is dear in cluster 1.
     contraction = pairs_of(4, 2, [[0, 1]], [-1.0])
     costs = np.array([[0.0, 0.5], [0.0, 0.5], [0.0, 2.0], [0.0, 1.4]])
-    assert PairwiseAssignment(contraction)(costs).labels.tolist() == [0, 0, 0, 1]
+    assert Assignment(contraction).of_costs(costs).labels.tolist() == [0, 0, 0, 1]
     # For centres it is the move that lowers the sum of squares most: of the block far out.
     contraction = pairs_of(4, 2, [[0, 1]], [-1.0], np.random.default_rng(0))
     contraction.means[:, 0] = [0.0, 0.0, 9.0, 1.0]
@@ -164,7 +169,7 @@ def test_local_search_keeps_the_hard_pairs_and_ends_where_no_block_gains(seed, m
     ("n", "k", "n_pairs"), [(600, 3, 30_000), (600, 30, 30_000), (1500, 30, 9000)]
 )
 @pytest.mark.parametrize("informed", [True, False])
-def test_planted_labels_of_many_hard_pairs_are_found(n, k, n_pairs, informed):
+def test_planted_labels_of_many_hard_pairs_are_found(n, k, n_pairs, informed, monkeypatch):
     rng = np.random.default_rng(n + k)
     planted = rng.integers(0, k, n)
     i, j = np.sort(rng.integers(0, n, (2, 2 * n_pairs)), axis=0)
@@ -174,8 +179,8 @@ def test_planted_labels_of_many_hard_pairs_are_found(n, k, n_pairs, informed):
     if informed:
         costs[np.arange(n), planted] -= 5.0
     contraction = pairs_of(n, k, pairs, np.full(len(pairs), np.inf))
-    limits = AssignmentParameters(max_rows=0)
-    found = PairwiseAssignment(contraction, limits)(costs)
+    monkeypatch.setattr(potts_solver, "MAX_ROWS", 0)
+    found = Assignment(contraction, is_thorough=True).of_costs(costs)
     reached = objective(contraction, costs, 1.0, found.labels)
     assert reached < np.inf
     assert not informed or reached <= costs[np.arange(n), planted].sum() + 1e-9
@@ -191,12 +196,13 @@ def test_labels_are_allowed_and_no_dearer_than_the_start_when_time_runs_out(q):
     m, k = 300, 8
     contraction = random_pairs(rng, m, k, 0.2, ("apart", "together"))
     allowed = random_lists(rng, m, k, q)
-    assign = PairwiseAssignment(contraction, by(0, time_limit=1e-3))
+    assign = Assignment(contraction, step_limit=1e-3, is_thorough=True)
     for seconds in (np.inf, 1e-4):
         costs, start = rng.random((m, k)), rng.permuted(np.where(allowed, 1, 0), axis=1).argmax(1)
         start = np.where(allowed[np.arange(m), start], start, allowed.argmax(axis=1))
         limit = at_most(no_limit, seconds)
-        found = assign(costs, allowed, 5.0, start, limit, fill=False)
+        with limits(0, fills=False):
+            found = assign.of_costs(costs, allowed, 5.0, start, limit)
         assert not found.is_optimal
         assert allowed[np.arange(m), found.labels].all()
         reached = objective(contraction, costs, 5.0, found.labels)
@@ -215,7 +221,8 @@ def test_integer_programmes_get_a_share_of_the_time_there_is(monkeypatch):
     adjacency = random_graph(rng, 60, 0.2)
     contraction = contraction_of(adjacency, 8, rng)
     known = find_feasible(contraction)
-    assignment = Assignment(contraction, by(0), 1e6, known)
+    monkeypatch.setattr(potts_solver, "TABLE_BUDGET", 0)
+    assignment = Assignment(contraction, 1e6, known)
     for left, n_begun in ((1e9, 1), (500.0, 2), (1e-6, 2)):
         limit = no_limit if left == 1e9 else at_most(no_limit, left)
         try:
@@ -230,5 +237,5 @@ def test_integer_programmes_get_a_share_of_the_time_there_is(monkeypatch):
 @pytest.mark.parametrize("budget", [0, np.inf])
 def test_a_step_without_time_left_is_given_up(budget):
     contraction = contraction_of(cycle(60), 8, np.random.default_rng(11))
-    with pytest.raises(OutOfTime):
-        Assignment(contraction, by(budget))(contraction.means[:8], lambda: 0.0)
+    with limits(budget), pytest.raises(OutOfTime):
+        Assignment(contraction)(contraction.means[:8], lambda: 0.0)

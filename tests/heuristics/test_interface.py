@@ -21,7 +21,7 @@ from heuristics.registry import (
     register,
     summary,
 )
-from heuristics.result import HeuristicStatus, Stop
+from heuristics.result import HeuristicStatus, SearchResult, Stop
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, MaximumOverlap, MaximumSize
 from sdpbb.runtime import time_left
@@ -197,6 +197,16 @@ def test_a_run_that_is_stopped_has_the_labels_of_its_last_step(name, n_looks):
     result = quick(name).run(instance, 0, stop=lambda: next(asked, True))
     assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.INTERRUPTED)
     assert result.n_iterations == 1
+
+
+def test_a_run_says_that_it_was_interrupted_whatever_its_method_says():
+    class Heedless(KMeans):
+        def search(self, instance, rng, clock):
+            return SearchResult(np.array([0, 0, 0, 1]), Stop.CONVERGED, 1)
+
+    assert Heedless().run(POINTS, 2).stop is Stop.CONVERGED
+    result = Heedless().run(POINTS, 2, stop=lambda: True)
+    assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.INTERRUPTED)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans as Reference
 
 from heuristics import BCKM, PCCC, BHKMeans, COPKMeans, IPCKMeans, KMeans, PostProcessing, bckm
 from heuristics.alternating import alternate, kmeans
-from heuristics.assignment import PairwiseAssignment
+from heuristics.assignment import Assignment
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import RunClock
 from heuristics.penalised import PenalisedStep
@@ -105,7 +105,7 @@ def test_a_penalty_that_goes_up_and_down_does_not_go_on_for_ever():
     # The soft must-link is kept at the high price and given up at the low one, again and again.
     points = np.array([[-9.0], [-8.0], [8.0], [9.0]])
     contraction = contract(Instance(points, 2, soft_must_link=[(1, 2, 1.0)]))
-    prices, assign = iter([1e6, 1e-6] * 50), PairwiseAssignment(contraction)
+    prices, assign = iter([1e6, 1e-6] * 50), Assignment(contraction)
     step = PenalisedStep(contraction, "squared", 2, assign, lambda _: next(prices))
     found = alternate(contraction, step, points[[0, 3]], step.rule, 50)
     assert found.stop is Stop.CONVERGED

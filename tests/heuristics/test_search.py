@@ -1,6 +1,7 @@
 """Searches of the engine: starts, local search, swaps of centres, recombination, many starts."""
 
 import tracemalloc
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_pivots_of_the_affinity_of_a_clustering_are_one_block_of_each_cluster():
 
 
 def test_centres_are_expected_to_cost_as_much_in_a_coreset_as_on_all_blocks(monkeypatch):
-    monkeypatch.setattr(starts, "DRAWS", 60)
+    monkeypatch.setattr(starts, "CORESET_DRAWS", 60)
     monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
     rng, contraction = np.random.default_rng(9), free(300, 2, 9)
     contraction.means[0] = [100.0, 0.0]  # far out by itself
@@ -129,11 +130,11 @@ def check_optimum(search, contraction, labels, neighbours):
 @given(any_instance(*PARTS), st.sampled_from([(2_000, exchanged), (0, moved)]))
 @examples(150)
 def test_a_local_optimum_keeps_all_constraints_and_no_exchange_improves_it(instance, kind):
-    """Of many blocks only moves, and chains of blocks with pairs, are looked at."""
+    """Of many blocks, and without limits, there are only moves and chains of blocks with pairs."""
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return
-    swap_blocks, neighbours = kind
+    swap_blocks, neighbours = kind if contraction.has_limits else (2_000, moved)
     search = LocalSearch(contraction, swap_blocks)
     for clustering in feasible_clusterings(instance)[:5]:
         check_optimum(search, contraction, clustering[contraction.representatives], neighbours)
@@ -141,7 +142,7 @@ def test_a_local_optimum_keeps_all_constraints_and_no_exchange_improves_it(insta
 
 @pytest.mark.parametrize("with_soft_pairs", [False, True])
 @pytest.mark.parametrize(
-    "limits", [{}, {"min_size": 11, "max_size": 13}, {"sizes": [10, 11, 12, 13, 14]}]
+    "limits", [{"min_size": 11, "max_size": 13}, {"sizes": [10, 11, 12, 13, 14]}]
 )
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_no_exchange_of_many_blocks_improves_a_local_optimum(seed, limits, with_soft_pairs):
@@ -324,7 +325,7 @@ def overlapping(n, k, n_pairs, seed=0):
 def many(monkeypatch):
     """Take 40 blocks for many, and 20 for those of a coreset."""
     monkeypatch.setattr(starts, "LARGE_BLOCKS", 40)
-    monkeypatch.setattr(starts, "DRAWS", 20)
+    monkeypatch.setattr(starts, "CORESET_DRAWS", 20)
     monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
 
 
@@ -374,7 +375,10 @@ def test_each_cheaper_clustering_is_told_and_none_is_dearer_than_a_given_one(is_
     assert lifted.is_feasible(instance)
     assert lifted.sum_of_squares(instance.points) == pytest.approx(best.cost, rel=1e-12)
     for labels in (best.labels, find_feasible(contraction)):
-        better = MultiStart(FEW).run(contraction, rng, descent=descent, start=labels)
+        alone = replace(FEW, n_starts=0)
+        better = MultiStart(alone).run(
+            contraction, rng, descent=Descent(contraction, alone, labels)
+        )
         assert better.source == "given"
         assert better.cost <= contraction.cost(labels)
 

@@ -5,7 +5,6 @@ import pytest
 
 from heuristics.assignment import potts_solver
 from heuristics.assignment.steps import PROGRAMME_SHARE
-from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -20,7 +19,7 @@ from tests.heuristics.test_assignment import UNSOLVED
 
 
 def context_of(instance, bounding, heuristic=None) -> EvaluationContext:
-    heuristic = IncumbentSearch() if heuristic is None else heuristic
+    heuristic = HeuristicSchedule() if heuristic is None else heuristic
     return EvaluationContext(instance, bounding, heuristic, Tolerances(1e-9), seed=0)
 
 
@@ -52,7 +51,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
     apart = pairs[labels[pairs[:, 0]] != labels[pairs[:, 1]]]
     instance = Instance(rng.normal(size=(150, 2)), 8, cannot_link=apart)
     long = MultiStartParameters(assignment_time_limit=1e9)
-    context = context_of(instance, SdpBounding(), IncumbentSearch(HeuristicSchedule(before=long)))
+    context = context_of(instance, SdpBounding(), HeuristicSchedule(before=long))
     budget = Budget(1e4, lambda: len(seconds) == 2)
     outcome = evaluate(Node(), np.inf, context, budget)
     assert outcome.status is NodeStatus.UNFINISHED

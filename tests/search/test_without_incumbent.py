@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import BoundingMethod, BoundProgress, PairFixings, ProvenBound
 from sdpbb.problem import (
@@ -35,7 +34,7 @@ from tests.search.test_evaluate import context_of
 from tests.trees import CHOICE, go_over_at_once
 
 LITTLE = MultiStartParameters(n_starts=1, n_relocations=1)
-LITTLE_SEARCH = IncumbentSearch(HeuristicSchedule(before=LITTLE, during=LITTLE))
+LITTLE_SEARCH = HeuristicSchedule(before=LITTLE, during=LITTLE)
 COLGEN = SolverParameters(bounding="colgen", gap=1e-9)
 
 

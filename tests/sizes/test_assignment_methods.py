@@ -3,16 +3,18 @@
 from dataclasses import replace
 from itertools import combinations, product
 from random import Random
+from time import sleep
 
 import numpy as np
 import pytest
 
 from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, IPCKMeans
-from heuristics.assignment import PairwiseAssignment, steps
-from heuristics.assignment.steps import SizedAssignment
+from heuristics.assignment import steps
+from heuristics.assignment.steps import Assignment, SizedAssignment
 from heuristics.result import HeuristicStatus
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
+from sdpbb.problem.feasibility import Packing
 from tests.any_instance import drawn_instance
 
 PARTS = ("equal points", "pairs")
@@ -64,7 +66,7 @@ def cheapest(contraction, costs, penalty):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_step_within_limits_is_optimal_for_its_costs(seed):
+def test_a_step_within_limits_is_optimal_for_its_costs(seed, monkeypatch):
     hard = drawn_instance(Random(seed), *PARTS, always=["sizes"], n=(3, 6), k=(1, 4))
     pairs = {"must_link": hard.must_link, "cannot_link": hard.cannot_link}
     soft = drawn_soft(hard, seed) if seed % 3 else {}
@@ -74,7 +76,8 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
         return
     step = SizedAssignment(contraction, np.inf, is_exact=True)
     costs = np.random.default_rng(seed).uniform(0.0, 2.0, (contraction.n_blocks, contraction.k))
-    free = PairwiseAssignment(contraction)(costs, penalty=0.5, fill=False).labels
+    monkeypatch.setattr(steps, "fill_by_objective", lambda potts, labels: labels)
+    free = Assignment(contraction, is_thorough=True).of_costs(costs, penalty=0.5).labels
     found = step.of_costs(costs, penalty=0.5)
     least = cheapest(contraction, costs, 0.5)
     assert found.is_optimal == (found.labels is not None) == (least < np.inf)
@@ -83,6 +86,23 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
         reached = objective(contraction, costs, 0.5, found.labels)
         assert reached == pytest.approx(least, rel=1e-9, abs=1e-9)
         assert reached >= objective(contraction, costs, 0.5, free) - 1e-9
+
+
+def test_integer_programmes_share_their_seconds_without_a_time_limit(monkeypatch):
+    seconds = []
+
+    def slow(contraction, costs, time_left, soft):
+        seconds.append(time_left())
+        sleep(0.05)
+        return Packing(None)
+
+    monkeypatch.setattr(steps, "packed_exactly", slow)
+    contraction = contract(Instance(np.arange(6.0)[:, None], 2, cannot_link=[(0, 1)], max_size=4))
+    step = SizedAssignment(contraction, 0.12)
+    for _ in range(5):
+        assert step.of_costs(np.ones((6, 2))).labels is None
+    assert np.all(np.diff(seconds) < -0.05)
+    assert len(seconds) <= 3
 
 
 @pytest.mark.parametrize("method", [BLPKM(), IPCKMeans(), PCCC(), BHKMeans()])

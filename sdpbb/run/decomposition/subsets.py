@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.problem import Contraction, Instance, Partition, SoftPairs
@@ -32,6 +31,7 @@ LARGEST_GAP, LEAST_GAP = 5e-2, 0.25
 # A subset starts with the restriction of a good clustering, and a descent from it. Further
 # heuristics run only if the first bound, from its dual values, does not close the subset.
 HEURISTIC_ITERATIONS = (1,)
+FROM_KNOWN = MultiStartParameters(n_starts=0, n_relocations=0, swap_effort=0.0)
 LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
 
 
@@ -309,7 +309,7 @@ class Subset:
             whole,
             instance=instance,
             bounding=bounding,
-            heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE, LITTLE), knows_good=True),
+            heuristic=HeuristicSchedule(FROM_KNOWN, LITTLE, LITTLE),
             fixing=False,
             may_bound=True,
             heuristic_iterations=HEURISTIC_ITERATIONS,
