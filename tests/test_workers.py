@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
@@ -17,7 +16,6 @@ from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.events import NodeEnd, NodeLeft, WorkerCrashed
 from sdpbb.search.result import SolutionStatus, Termination
-from tests.enumeration import optimum, random_instance
 from tests.trees import (
     CHOICE,
     HASTY,
@@ -41,20 +39,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed b
 def at_once(monkeypatch):
     """Other processes do all of the work."""
     monkeypatch.setattr(CHOICE, go_over_at_once)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_workers_agree_with_enumeration(seed, at_once, pools):
-    """On instances whose root does not close at once."""
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng, n_min=9)
-    while optimum(instance) is None or solve(instance, HASTY).statistics.n_nodes < 3:
-        instance = random_instance(rng, n_min=9)
-    pools.clear()
-    result = solve(instance, replace(HASTY, workers=2, gap=1e-9))
-    assert len(pools) == 2
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(optimum(instance), rel=1e-8)
 
 
 def busy_workers(process=None):

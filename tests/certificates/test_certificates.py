@@ -28,15 +28,6 @@ def branching_instance() -> sdpbb.Instance:
     return sdpbb.Instance(rng.normal(size=(30, 2)), 4, [(0, 1)], [(2, 3), (3, 4), (2, 4)])
 
 
-def test_processes_leave_a_proof(tmp_path):
-    instance = branching_instance()
-    parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6, workers=2)
-    result = sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
-    verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
-    assert verdict.status == "optimal"
-    assert verdict.lower_bound <= result.objective
-
-
 def test_pairs_are_fixed_with_reasons(tmp_path):
     """Fixings by dual values, by distance, and merges by cliques, in one tree."""
     rng = np.random.default_rng(5)
