@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from tests.trees import (
     bound_by,
     go_over_at_once,
 )
-from tests.warm import workers_below
+from tests.warm import eventually, workers_below
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 
@@ -51,15 +50,6 @@ def busy_workers(process=None):
         except psutil.Error:
             pass
     return found
-
-
-def eventually(holds, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @pytest.mark.alone

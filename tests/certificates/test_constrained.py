@@ -24,7 +24,7 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
 from tests.any_instance import ForbiddenSets, any_instance
 from tests.checker.parts import Parts
-from tests.enumeration import is_allowed, optimum
+from tests.enumeration import all_sets, is_allowed, optimum
 from tests.examples import examples
 
 # As certificates can state them.
@@ -88,11 +88,10 @@ def test_the_checker_infers_what_the_engine_does(instance):
 @examples(100)
 def test_rules_say_what_the_constraints_do(instance):
     """Of every set of points."""
-    stated, n = stated_instance(instance), instance.n_points
-    sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 > 0
+    stated, sets = stated_instance(instance), all_sets(instance.n_points)
     i, j = stated.cannot_link.T
     kept = ~(sets[:, i] & sets[:, j]).any(axis=1)
-    kept &= ~broken_by(over_blocks(stated.rules, np.arange(n)), sets)
+    kept &= ~broken_by(over_blocks(stated.rules, np.arange(instance.n_points)), sets)
     singles = replace(instance, must_link=[])
     expected = [is_allowed(singles, members) for members in sets]
     assert np.array_equal(kept, expected)

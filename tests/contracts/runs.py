@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem.checker_rules import foreign_constraints
-from sdpbb.run.parameters import DecompositionParameters, SearchParameters
+from sdpbb.run.parameters import SearchParameters
 from tests.constants import (
     ALL_COLUMNS,
     EASY,
@@ -20,6 +20,7 @@ from tests.constants import (
     HARD,
     NO_ENUMERATION,
     NODES_PER_SLICE,
+    TINY_SUBSETS,
     constants,
 )
 from tests.enumeration import Truth
@@ -36,7 +37,6 @@ STEPS: Mapping[str, Mapping[str, Any]] = {
     "places": FEW_PLACES,
     "one round": {"bounds.sdp.bounding.MAX_ROUNDS": 1},
 }
-TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 
 
 class Way(NamedTuple):

@@ -18,7 +18,7 @@ from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import resume, solve
 from sdpbb.search.events import MemoryShort, Progress, SubsetLost, SubsetsBounded, SubsetsChosen
 from sdpbb.search.result import SolutionStatus, Termination
-from tests.constants import NO_PLACES, NO_PLACES_FIRST, constants
+from tests.constants import NO_PLACES, NO_PLACES_FIRST, TINY_SUBSETS, constants
 
 SUBSETS = DecompositionParameters(smallest=30)
 PARAMETERS = SolverParameters(bounding="decomposition", decomposition=SUBSETS, gap=1e-3)
@@ -229,9 +229,8 @@ def test_a_run_that_was_left_before_its_first_subset_begins_with_subsets(tmp_pat
 def test_an_end_that_no_bound_shows_is_told():
     """A root of k blocks whose cost a certificate cannot show to the gap asked for."""
     points = np.concatenate([[1e9], np.arange(5.0)])[:, None] * np.ones((1, 2))
-    tiny = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
     parameters = SolverParameters(
-        bounding="decomposition", decomposition=tiny, gap=1e-8, certify=True
+        bounding="decomposition", decomposition=TINY_SUBSETS, gap=1e-8, certify=True
     )
     result = solve(Instance(points, 5, must_link=[(1, 2)]), parameters)
     assert result.status in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)

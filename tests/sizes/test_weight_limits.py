@@ -17,15 +17,14 @@ from heuristics.best_of import BestOf
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure, WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.feasibility import packed_exactly, packed_greedily
-from sdpbb.run.parameters import DecompositionParameters
 from sdpbb.search.result import SolutionStatus
+from tests.constants import TINY_SUBSETS
 from tests.enumeration import (
     clusterings,
     optimum,
 )
 
 POSITIVE = st.floats(1e-3, 1e3)
-TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 
 
 @given(st.lists(POSITIVE, min_size=1, max_size=12), st.integers(-200, 200))

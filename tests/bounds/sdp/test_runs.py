@@ -17,7 +17,7 @@ from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
 from sdpbb.runtime.backends import conic
-from tests.bounds.nodes import contracted, drawn_node, relaxed
+from tests.bounds.nodes import contracted, drawn_node, ended, relaxed
 from tests.constants import constants
 
 CONIC = ("clarabel", "scs")
@@ -30,14 +30,6 @@ def bounding_by(solver: str) -> SdpBounding:
 
 def advanced(run, steps: int, cutoff: float = np.inf):
     for _ in range(steps):
-        progress = run.advance(cutoff)
-    return progress
-
-
-def ended(run, cutoff: float = np.inf):
-    """The last step of a run that is not given up early."""
-    progress = run.advance(cutoff)
-    while not (progress.stalled or progress.bound.value >= cutoff):
         progress = run.advance(cutoff)
     return progress
 
