@@ -95,6 +95,7 @@ def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
     assert sdpbb.verify_certificate(path, grid_instance()).status == "optimal"
 
 
+@pytest.mark.long
 def test_pentagons_are_a_proof(tmp_path, monkeypatch):
     """Of clusters that overlap, with pairs that are decided in children."""
     monkeypatch.setitem(FAMILIES, "pentagons", FAMILIES["pentagons"]._replace(after=0))

@@ -109,6 +109,7 @@ def test_a_limit_leaves_a_bound(how):
     assert chosen
 
 
+@pytest.mark.long
 def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     path = tmp_path / "run"
     first = solve(MANY, PARAMETERS, *left_early(), checkpoint=path)
@@ -203,6 +204,7 @@ def test_workers_come_to_the_same_and_limits_are_kept():
     assert result.statistics.wall_seconds < 8.0
 
 
+@pytest.mark.long
 def test_a_run_goes_on_after_the_root_was_split(tmp_path):
     rng = np.random.default_rng(1)
     pairs = np.array([(i, j) for i in range(60) for j in range(i)])

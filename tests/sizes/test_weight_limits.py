@@ -152,6 +152,7 @@ def test_weight_bounds_hold_for_all_clusters(blocks, data):
             assert bounds.least <= sum(map(Fraction, weights[chosen])) <= bounds.most
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_a_unit_beyond_a_limit_is_told(seed, tmp_path):
     rng = np.random.default_rng(seed)

@@ -195,6 +195,7 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
         assert ended(went_on).bound.value >= bound.value * (1 - 1e-9)
 
 
+@pytest.mark.long
 def test_both_masters_prove_the_same_of_many_blocks():
     points = np.random.default_rng(3).normal(size=(300, 2))
     contraction = contracted(points, 60)

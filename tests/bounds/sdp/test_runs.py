@@ -138,6 +138,7 @@ def test_bounds_of_large_matrices_are_left_out_while_they_cannot_close_the_node(
     assert run.history[-1] == (run.n_iterations, progress.bound.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("solver", "options"), [("CLARABEL", {"max_iter": 3}), ("SCS", {"max_iters": 4})]
 )
