@@ -1,4 +1,4 @@
-"""Runs that were left, and go on."""
+"""Runs that are resumed from a checkpoint."""
 
 import math
 import threading
@@ -48,7 +48,7 @@ def test_a_finished_run_is_reported_again(path, monkeypatch):
 
 
 def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
-    graph = mycielski(cycle(5))  # only an integer programme tells that three colours are too few
+    graph = mycielski(cycle(5))  # only an integer programme proves that three colours are too few
     instance = Instance(np.arange(11.0)[:, None], 3, cannot_link=np.argwhere(np.triu(graph)))
     result = solve(instance, checkpoint=path)
     assert result.status is SolutionStatus.INFEASIBLE
@@ -69,7 +69,7 @@ def test_what_had_no_clustering_yet_is_begun_again(path):
 
 
 def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
-    """To the last bit, however often it is left."""
+    """To the last bit, however often the run is interrupted."""
     monkeypatch.setattr("sdpbb.search.loop.SHORTEST_SLICE", 0.0)
     for name in ("SOON", "SILENCE"):  # reports after slices only
         monkeypatch.setattr(f"sdpbb.search.reporting.{name}", math.inf)

@@ -84,7 +84,7 @@ class Node:
 
     def children(self, i: int, j: int) -> list[tuple[Contraction, np.ndarray]]:
         """Contractions with points i and j together, and apart, and the costs of their
-        clusterings; not those that contradict themselves."""
+        clusterings; contradictory ones are left out."""
         found = []
         for decision in ("must_link", "cannot_link"):
             child = contract(self.instance, **{decision: [(i, j)]})
@@ -112,7 +112,7 @@ class Node:
 
     @cached_property
     def soft_terms(self) -> CutSet:
-        """Terms of all soft pairs: those that are violated at random symmetric matrices."""
+        """Terms of all soft pairs: the terms that random symmetric matrices violate."""
         found, rng = CutSet.empty(), np.random.default_rng(0)
         for _ in range(30 if self.relaxation.soft is not None else 0):
             Z = rng.random((self.relaxation.m,) * 2)

@@ -128,7 +128,7 @@ def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
 
 
 def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
-    """Where clusters are small, columns follow places, and the relaxation where these are slow."""
+    """Columns follow places if clusters are small; the relaxation follows slow columns."""
     points, hybrid = np.random.default_rng(0).uniform(size=(1000, 2)), HybridBounding()
     few, many = (contracted(points, k) for k in (10, 200))
     assert all(is_for_places(contraction) for contraction in (few, many))

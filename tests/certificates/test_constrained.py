@@ -72,7 +72,7 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
 @given(CONSTRAINED)
 @examples(100)
 def test_the_checker_infers_what_the_engine_does(instance):
-    """The same blocks and the same cannot-links, or that there is no clustering."""
+    """The same blocks and cannot-links, or the same proof of infeasibility."""
     blocks, _, end = propagated(stated_instance(instance).root)
     contraction = contract(instance)
     assert isinstance(contraction, Infeasibility) is bool(end)

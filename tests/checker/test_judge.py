@@ -104,7 +104,7 @@ def clusters_of(node: CheckedNode) -> tuple[np.ndarray, np.ndarray]:
 @given(nodes(), seeds, st.sampled_from([-1.0, -1e-3, -1e-9, 0.0, 1e-6, 1e-3]))
 @examples(150)
 def test_no_prices_prove_more_than_the_optimum(node, seed, off):
-    """What is right is proven, and no cluster that is worth less is overlooked."""
+    """True least values are proven, and no cluster of a smaller value is overlooked."""
     rng, (sets, costs) = np.random.default_rng(seed), clusters_of(node)
     unit = float(costs.max()) / node.blocks.m
     prices = rng.integers(-2, 9, node.blocks.m) * unit * rng.choice([0.1, 0.5, 1.0])

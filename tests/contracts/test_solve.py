@@ -1,4 +1,4 @@
-"""Contract of `solve`: the answer is that of enumeration, however the run goes."""
+"""Contract of `solve`: its answer is the answer of enumeration, however the run goes."""
 
 import os
 from itertools import combinations

@@ -32,12 +32,12 @@ def clouds(n: int, spread: float = 1.0, seed: int = 0) -> Instance:
 
 
 CLOUDS = clouds(240)
-# Seconds, even where the machine is fast: bounds are told four times a second.
+# Takes seconds on any machine: a run reports its bound four times a second.
 MANY = clouds(960)
 
 
 def left_early():
-    """An observer that interrupts its run at the second bound that it is told, and the event."""
+    """An observer that interrupts its run at the second reported bound, and the event."""
     stop, seen = threading.Event(), []
 
     def observer(event):

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals"),
-    # Not beside others that start processes and measure their patience.
+    # Never in parallel with tests that start processes and measure waiting times.
     pytest.mark.alone,
 ]
 

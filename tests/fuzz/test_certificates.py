@@ -162,7 +162,7 @@ def test_forged_certificates_prove_nothing_that_is_wrong(kind, tmp_path):
 
 @pytest.mark.parametrize("scale", [0.0, 1e-300])
 def test_numbers_too_far_apart_are_rejected(scale, tmp_path):
-    """Prices of next to nothing, where sizes are listed: an overflow is no proof, and no crash."""
+    """Tiny prices and listed sizes: an overflow is neither a proof nor a crash."""
     points = np.random.default_rng(16).normal(size=(9, 3))
     instance = Instance(points, 4, sizes=(1, 1, 3, 4))
     data = proven(tmp_path / "proof", instance, COLGEN).data

@@ -19,7 +19,7 @@ PARTS = ("equal points", "pairs", "soft pairs")
 
 
 def cheapest(contraction, costs, penalty):
-    """The least objective of labels within the limits, by enumeration; inf where there are none.
+    """The least objective of labels within the limits, by enumeration; inf if no labels are.
 
     Listed sizes are in the order of the sizes of the cheapest clusters.
     """

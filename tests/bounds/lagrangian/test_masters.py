@@ -136,7 +136,7 @@ def test_scales(scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("seed", range(10))
 def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed):
-    """Their clusters cost nothing but rounding: that is no unit for perturbations."""
+    """Their clusters cost rounding errors only, which are useless as a unit of perturbations."""
     points = np.random.default_rng(seed).normal(size=(5, 8))
     points[1] = points[0]
     contraction = contracted(points, 3)

@@ -32,7 +32,7 @@ def feasible(*parts, n=(3, 7), k=(2, 4)):
 
 
 def cutoffs(node, bound):
-    """Costs of clusterings and a value beside each: ties are where rounding would show."""
+    """Costs of clusterings and a value near each: rounding would show at ties."""
     costs = node.truth.costs
     values = np.unique(np.concatenate([costs, costs * (1.0 + 1e-9)]))
     return [float(value) for value in values if value > bound.value][:8]
@@ -80,7 +80,7 @@ def plainly_apart(relaxation, dual, bound, cutoff):
     """Pairs whose best cluster cannot pay, whichever of all other blocks join it."""
     N, e = nonnegative_part(relaxation, dual), relaxation.weights
     budget, m = (cutoff - bound.value) / relaxation.scale * e, range(len(e))
-    pays = np.diag(N) + 2.0 * (N[:, None] + N) - budget  # of a third block beside each pair
+    pays = np.diag(N) + 2.0 * (N[:, None] + N) - budget  # of a third block in addition to each pair
     pays[[*m], :, [*m]] = pays[:, [*m], [*m]] = 0.0
     both = np.diag(N)[:, None] + np.diag(N) + 2.0 * N - budget[:, None] - budget
     apart = both + np.minimum(pays, 0.0).sum(axis=2) > 1e-9 * (np.abs(N).sum() + budget.sum())

@@ -66,7 +66,7 @@ def test_cuts_close_the_gap(solver):
 
 @pytest.mark.parametrize("solver", ["admm", *CONIC])
 def test_a_child_begins_with_what_its_parent_has_proven(solver):
-    """Also that of another solver."""
+    """Also the bound of another solver."""
     instance = clouds(5, 20, 3)
     parent = contract(instance)
     run = bounding_by(solver).start(parent, None)
@@ -152,7 +152,7 @@ def test_dual_values_that_are_far_off_prove_what_they_prove(solver, options, mon
 
 @pytest.mark.parametrize("solver", CONIC)
 def test_a_relaxation_without_a_solution_closes_its_node(solver):
-    """Where pairs that are fixed leave no clustering, the bound passes every cutoff."""
+    """If fixed pairs leave no clustering, the bound passes every cutoff."""
     contraction = contracted(np.random.default_rng(0).normal(size=(9, 2)), 3)
     run = bounding_by(solver).start(contraction, None)
     apart = np.zeros((9, 9), dtype=bool)
