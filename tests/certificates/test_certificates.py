@@ -86,6 +86,7 @@ def test_clusters_that_were_enumerated_are_a_proof(tmp_path, bounding):
     assert sdpbb.verify_certificate(path, instance).status == "optimal"
 
 
+@pytest.mark.long
 def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
     monkeypatch.setattr("sdpbb.checker.partitions.MAX_PARTITION_NODES", 4)
     path = tmp_path / "proof"

@@ -127,6 +127,7 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     assert again.n_subsets < 32 or again.n_blocks > 32
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("free", "smallest", "blocks"), [(160.0, 30, [30, 60]), (300.0, 60, [60, 120])]
 )

@@ -213,6 +213,7 @@ def test_what_cannot_be_solved():
     assert model.solve(constraints=half) == pytest.approx(model.solve(constraints=[half]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (2, 2), (3, 3), (4, 1)])
 def test_the_smallest_instances(n, k):
     points = np.random.default_rng(n).normal(size=(n, 2))
