@@ -69,7 +69,7 @@ def any_instance(
 ) -> Instance:
     """Instances with some of the parts; a third or so have no clustering.
 
-    parts : of `PARTS`, those that may occur; none: all of them
+    parts : the parts that may occur, of `PARTS`; none: all of them
     always : the parts that do occur
     n, k, d : least and largest number of points, of clusters and of coordinates
     far : groups are up to 10^far times farther apart than they are wide

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sdpbb.bounds.lagrangian.reach import Reach
+from sdpbb.run.parameters import DecompositionParameters
 
 NODES_PER_SLICE = "bounds.lagrangian.sets.pricer.NODES_PER_SLICE"
 # No enumeration looks for clusters.
@@ -72,6 +73,10 @@ STAGES: Mapping[str, Mapping[str, Any]] = {
 # No bound by places before subsets, and none of nodes.
 NO_PLACES_FIRST = {"run.decomposition.levels.MIN_BLOCKS": 10**9}
 NO_PLACES = {**NO_PLACES_FIRST, "bounds.lagrangian.reach.FOR_PLACES": ()}
+
+
+# Subsets from two blocks on.
+TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 
 
 @contextmanager

@@ -34,6 +34,11 @@ def clusterings(n: int, k: int) -> np.ndarray:
     return np.array([row for row in rows if max(row) == k - 1], dtype=np.intp).reshape(-1, n)
 
 
+def all_sets(n: int) -> np.ndarray:
+    """All sets of n points but the empty one, as booleans (number, n)."""
+    return (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 > 0
+
+
 class Truth:
     """All feasible clusterings of an instance, and what they cost.
 

@@ -11,7 +11,7 @@ SAME = os.environ.get("SAME_EXAMPLES") == "1"
 
 
 def examples(count: int = 30, **more) -> settings:
-    """Settings of a test of so many examples, times EXAMPLES.
+    """Settings of a test: this number of examples, multiplied by EXAMPLES.
 
     Without a deadline: the first example pays for imports and compilation.
     """

@@ -1,4 +1,4 @@
-"""Constraints on clusters and what does not go with them: engines, checkpoints, workers."""
+"""Constraints on clusters that other processes can, or cannot, receive."""
 
 from dataclasses import dataclass
 
@@ -58,31 +58,8 @@ def instance_with(*constraints: ClusterConstraint) -> Instance:
     return Instance(POINTS, 3, cluster_constraints=constraints)
 
 
-def check(instance: Instance, checkpoint=None, **parameters) -> None:
-    check_compatibility(instance, sdpbb.SolverParameters(**parameters), checkpoint)
-
-
-@pytest.mark.parametrize("constraint", [*BUILT_IN[2:5], BUILT_IN[6], Few()])
-def test_semidefinite_bounds_alone_do_not_do(constraint):
-    instance = instance_with(constraint)
-    with pytest.raises(ParameterError, match=r"^bounding = 'sdp': expected 'colgen', 'hybrid' or "):
-        sdpbb.solve(instance, sdpbb.SolverParameters(bounding="sdp"))
-    for bounding in ("colgen", "hybrid"):
-        check(instance, bounding=bounding)
-
-
-@pytest.mark.parametrize("constraint", [Few(), AllOf([MaximumSize(3), AnyOf([Few()])])])
-def test_a_checkpoint_holds_what_comes_with_the_package(tmp_path, constraint):
-    path = tmp_path / "run"
-    name = type(constraint).__name__
-    with pytest.raises(
-        ParameterError, match=rf"^checkpoint = {path}: expected none, .*\({name}\)$"
-    ):
-        sdpbb.solve(
-            instance_with(constraint), sdpbb.SolverParameters(bounding="colgen"), checkpoint=path
-        )
-    assert not path.exists()
-    check(instance_with(*BUILT_IN), path, bounding="colgen")
+def check(instance: Instance, **parameters) -> None:
+    check_compatibility(instance, sdpbb.SolverParameters(**parameters), None)
 
 
 @pytest.mark.parametrize("executors", [{"workers": 2}, {"dask": "tcp://a:1"}, {"mpi": True}])

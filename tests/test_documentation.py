@@ -98,6 +98,7 @@ def registries_restored() -> Iterator[None]:
         BUILT_IN[:] = constraints
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_of_page_runs(page, tmp_path, monkeypatch, warm):
     folders = [str(warm), str(Path(sys.executable).parent), os.environ["PATH"]]

@@ -3,12 +3,10 @@
 import os
 import sys
 import threading
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
@@ -17,7 +15,6 @@ from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.events import NodeEnd, NodeLeft, WorkerCrashed
 from sdpbb.search.result import SolutionStatus, Termination
-from tests.enumeration import optimum, random_instance
 from tests.trees import (
     CHOICE,
     HASTY,
@@ -30,7 +27,7 @@ from tests.trees import (
     bound_by,
     go_over_at_once,
 )
-from tests.warm import workers_below
+from tests.warm import eventually, workers_below
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 
@@ -43,20 +40,6 @@ def at_once(monkeypatch):
     monkeypatch.setattr(CHOICE, go_over_at_once)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_workers_agree_with_enumeration(seed, at_once, pools):
-    """On instances whose root does not close at once."""
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng, n_min=9)
-    while optimum(instance) is None or solve(instance, HASTY).statistics.n_nodes < 3:
-        instance = random_instance(rng, n_min=9)
-    pools.clear()
-    result = solve(instance, replace(HASTY, workers=2, gap=1e-9))
-    assert len(pools) == 2
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(optimum(instance), rel=1e-8)
-
-
 def busy_workers(process=None):
     """Processes below this one that have begun to work."""
     found = []
@@ -67,15 +50,6 @@ def busy_workers(process=None):
         except psutil.Error:
             pass
     return found
-
-
-def eventually(holds, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @pytest.mark.alone

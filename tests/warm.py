@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -121,6 +122,16 @@ def workers_below(process: psutil.Process) -> list[psutil.Process]:
                 found.append(child)
             found += child.children(recursive=True)
     return found
+
+
+def eventually(holds, seconds=60.0) -> bool:
+    """Whether a condition holds before the seconds have passed."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def serve(path: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from sdpbb.bounds.bound import BoundProgress
 from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.sets.pricer import PricingOutcome
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
@@ -23,7 +24,7 @@ from sdpbb.problem import Contraction, Instance, contract
 from tests.any_instance import drawn_instance
 from tests.constants import constants
 from tests.contracts.test_cuts import separated
-from tests.enumeration import Truth, clusterings
+from tests.enumeration import Truth, all_sets, clusterings
 
 # Rules on pairs of blocks, and all rules on clusters.
 PAIRS = ("equal points", "pairs")
@@ -163,8 +164,7 @@ def contracted(points: np.ndarray, k: int, *pairs, **more) -> Contraction:
 
 def all_columns(contraction: Contraction) -> Columns:
     """Every allowed cluster."""
-    m = contraction.n_blocks
-    members = (np.arange(1, 2**m)[:, None] >> np.arange(m)) & 1 > 0
+    members = all_sets(contraction.n_blocks)
     return Columns.of(contraction, members[allowed(contraction, members)])
 
 
@@ -208,6 +208,18 @@ class BruteForcePricer:
     def _values(self, prices, for_cover):
         collected = self.columns.members @ prices
         return -collected if for_cover else self.columns.costs - collected
+
+
+def ended(run, cutoff: float = math.inf) -> BoundProgress:
+    """The last step of a run, which stalls or reaches the cutoff; no bound is below an earlier."""
+    before = -math.inf
+    for _ in range(3000):
+        step = run.advance(cutoff)
+        assert step.bound.value >= before
+        before = step.bound.value
+        if step.stalled or before >= cutoff:
+            return step
+    raise AssertionError("the run does not end")
 
 
 def scaled(instance: Instance, factor: float) -> Contraction:

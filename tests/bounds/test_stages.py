@@ -21,7 +21,7 @@ from sdpbb.problem import Contraction, Instance
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.result import SolutionStatus
-from tests.bounds.nodes import contracted
+from tests.bounds.nodes import contracted, ended
 from tests.constants import (
     ALL_COLUMNS,
     AT_PLACES,
@@ -53,14 +53,6 @@ def cloud(n: int, k: int) -> Contraction:
 
 def best_cost(contraction: Contraction) -> float:
     return MultiStart().run(contraction, np.random.default_rng(0)).cost
-
-
-def finished(run, cutoff: float = math.inf):
-    """The last step of a run."""
-    progress = run.advance(cutoff)
-    while not (progress.stalled or progress.bound.value >= cutoff):
-        progress = run.advance(cutoff)
-    return progress
 
 
 def test_until_it_stalls_it_is_the_semidefinite_bound():
@@ -118,7 +110,7 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions():
     with constants({FOR_PLACES: (Reach(blocks=40),)}):
         assert bounding.is_quick(contraction)
         run = bounding.start(contraction, None, labels)
-        progress = finished(run, cutoff)
+        progress = ended(run, cutoff)
         child = bounding.start(contraction, run.warm_start())
         for of in (run, child):
             assert of.places is not None
@@ -142,7 +134,7 @@ def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
 
 
 def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
-    """With small clusters columns may follow places, and then the relaxation."""
+    """Columns follow places if clusters are small; the relaxation follows slow columns."""
     points, hybrid = np.random.default_rng(0).uniform(size=(1000, 2)), HybridBounding()
     few, many = (contracted(points, k) for k in (10, 200))
     assert all(is_for_places(contraction) for contraction in (few, many))
@@ -160,7 +152,7 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     first = run.semidefinite_duals()
     assert first.value(contraction.k) >= 0.9 * relaxed
     assert np.array_equal(run.columns.master.centre, first.prices)
-    assert finished(run).bound.value >= relaxed
+    assert ended(run).bound.value >= relaxed
 
 
 @pytest.mark.parametrize(

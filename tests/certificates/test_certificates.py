@@ -28,15 +28,6 @@ def branching_instance() -> sdpbb.Instance:
     return sdpbb.Instance(rng.normal(size=(30, 2)), 4, [(0, 1)], [(2, 3), (3, 4), (2, 4)])
 
 
-def test_processes_leave_a_proof(tmp_path):
-    instance = branching_instance()
-    parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6, workers=2)
-    result = sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
-    verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
-    assert verdict.status == "optimal"
-    assert verdict.lower_bound <= result.objective
-
-
 def test_pairs_are_fixed_with_reasons(tmp_path):
     """Fixings by dual values, by distance, and merges by cliques, in one tree."""
     rng = np.random.default_rng(5)
@@ -95,6 +86,7 @@ def test_clusters_that_were_enumerated_are_a_proof(tmp_path, bounding):
     assert sdpbb.verify_certificate(path, instance).status == "optimal"
 
 
+@pytest.mark.long
 def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
     monkeypatch.setattr("sdpbb.checker.partitions.MAX_PARTITION_NODES", 4)
     path = tmp_path / "proof"
@@ -104,6 +96,7 @@ def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
     assert sdpbb.verify_certificate(path, grid_instance()).status == "optimal"
 
 
+@pytest.mark.long
 def test_pentagons_are_a_proof(tmp_path, monkeypatch):
     """Of clusters that overlap, with pairs that are decided in children."""
     monkeypatch.setitem(FAMILIES, "pentagons", FAMILIES["pentagons"]._replace(after=0))

@@ -23,7 +23,7 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
 from tests.any_instance import ForbiddenSets, any_instance
 from tests.checker.parts import Parts, loaded
-from tests.enumeration import is_allowed, optimum
+from tests.enumeration import all_sets, is_allowed, optimum
 from tests.examples import examples
 
 # As certificates can state them.
@@ -71,7 +71,7 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
 @given(CONSTRAINED)
 @examples(100)
 def test_the_checker_infers_what_the_engine_does(instance):
-    """The same blocks and the same cannot-links, or that there is no clustering."""
+    """The same blocks and cannot-links, or the same proof of infeasibility."""
     blocks, _, end = propagated(stated_instance(instance).root)
     contraction = contract(instance)
     assert isinstance(contraction, Infeasibility) is bool(end)
@@ -87,11 +87,10 @@ def test_the_checker_infers_what_the_engine_does(instance):
 @examples(100)
 def test_rules_say_what_the_constraints_do(instance):
     """Of every set of points."""
-    stated, n = stated_instance(instance), instance.n_points
-    sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 > 0
+    stated, sets = stated_instance(instance), all_sets(instance.n_points)
     i, j = stated.cannot_link.T
     kept = ~(sets[:, i] & sets[:, j]).any(axis=1)
-    kept &= ~broken_by(over_blocks(stated.rules, np.arange(n)), sets)
+    kept &= ~broken_by(over_blocks(stated.rules, np.arange(instance.n_points)), sets)
     singles = replace(instance, must_link=[])
     expected = [is_allowed(singles, members) for members in sets]
     assert np.array_equal(kept, expected)

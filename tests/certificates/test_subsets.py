@@ -88,6 +88,7 @@ def test_a_subset_without_a_clustering(tmp_path):
     assert verify_certificate(path, instance).status == "infeasible"
 
 
+@pytest.mark.long
 def test_a_run_that_goes_on_from_a_checkpoint(tmp_path, certified):
     path = tmp_path / "run"
     first = solve(MANY, PARAMETERS, *left_early(), checkpoint=path, certificate=tmp_path / "first")

@@ -87,7 +87,7 @@ class Priced:
         return found
 
     def proven(self, least: float, max_nodes: int = 1_000_000) -> float:
-        """What is proven of the value of all sets; `Rejected` if one is worth less than least."""
+        """The proven least value of all sets; `Rejected` if a value is below `least`."""
         return proven_least(self.contracted, self.blocks, self.prices, least, Steps(max_nodes))
 
 

@@ -113,7 +113,7 @@ CIRCLE, NONE = rows(*range(5), width=5), rows(width=4)
     ],
 )
 def test_what_is_no_cut_is_rejected(group, why, node):
-    """What else is no cut is among the vectors."""
+    """The vectors have other arrays that are not cuts."""
     with pytest.raises(Rejected, match=why):
         summed(group, node)
 
@@ -156,7 +156,7 @@ def test_the_side_of_a_vector_is_at_most_that_of_any_partition(y, alpha, beta, s
     ],
 )
 def test_groups_at_the_limits_of_the_format_are_rejected(group, why):
-    """What else is no group is among the vectors."""
+    """The vectors have other groups that are invalid."""
     with pytest.raises(Rejected, match=why):
         Cuts.read([group], None, 5)
 

@@ -27,11 +27,11 @@ from sdpbb.checker.kernel.exact import ExactJudge
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import broken_by, measures
 from sdpbb.checker.partitions import Enumerated, cluster_costs
 from sdpbb.checker.pricing import Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.nodes import STATED, CheckedNode, nodes, random_duals, zero_evidence
+from tests.checker.priced import Priced
 from tests.enumeration import ExactSquares
 from tests.examples import examples
 
@@ -97,22 +97,14 @@ def test_costs_are_rounded_up_and_hardly(judge, node, seed):
 
 def clusters_of(node: CheckedNode) -> tuple[np.ndarray, np.ndarray]:
     """All sets of blocks (t, m) that the rules allow, and what they cost (t,), hardly rounded."""
-    blocks, m = node.blocks, node.blocks.m
-    sets = (np.arange(1, 2**m)[:, None] >> np.arange(m)) & 1 > 0
-    sets = sets[~((sets @ blocks.adjacency) & sets).any(axis=1)]
-    sets = sets[~broken_by(blocks.block_rules, sets)]
-    for measure in measures(blocks.block_rules):
-        limits, sums = measure.limits, sets @ measure.values
-        if not limits.follow_from_most:  # else parts of clusters are allowed
-            low, high = np.array(limits.listed or [(limits.least, limits.most)]).T[..., None]
-            sets = sets[((low <= sums) & (sums <= high)).any(axis=0)]
-    return sets, cluster_costs(node.contracted, sets, blocks.adjacency)
+    sets = Priced.of(node, np.zeros(node.blocks.m)).sets
+    return sets, cluster_costs(node.contracted, sets, node.blocks.adjacency)
 
 
 @given(nodes(), seeds, st.sampled_from([-1.0, -1e-3, -1e-9, 0.0, 1e-6, 1e-3]))
 @examples(150)
 def test_no_prices_prove_more_than_the_optimum(node, seed, off):
-    """What is right is proven, and no cluster that is worth less is overlooked."""
+    """True least values are proven, and no cluster of a smaller value is overlooked."""
     rng, (sets, costs) = np.random.default_rng(seed), clusters_of(node)
     unit = float(costs.max()) / node.blocks.m
     prices = rng.integers(-2, 9, node.blocks.m) * unit * rng.choice([0.1, 0.5, 1.0])

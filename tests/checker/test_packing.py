@@ -1,7 +1,5 @@
 """Packings and colourings, of the engine and of the checker, against enumeration."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,55 +11,7 @@ from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.packing import ClusterByCluster, is_packable
 from sdpbb.problem.feasibility import ClusterPacking, UndecidedPacking
 from sdpbb.problem.quantities import Quantity
-from tests.examples import examples
 from tests.graphs import complete, cycle, mycielski, proper_colourings, random_graph
-
-
-def drawn(seed: int):
-    """Measures of a few blocks, and cannot-links: sizes, listed or not, weights, or both."""
-    rng = np.random.default_rng(seed)
-    m, k = int(rng.integers(1, 8)), int(rng.integers(1, 4))
-    counts, units = rng.integers(1, 4, m), rng.integers(1, 10 ** rng.integers(1, 15), m)
-    measures, n, total = [], int(counts.sum()), int(units.sum())
-    kind = rng.integers(0, 4)
-    if kind == 0 and n >= k:
-        sizes = (rng.multinomial(n - k, np.ones(k) / k) + 1).tolist()
-        wide = rng.integers(0, rng.integers(1, 4), k).tolist()
-        listed = [(size, size + more) for size, more in zip(sizes, wide, strict=True)]
-        limits = SizeLimits.of(n, k, listed=listed) or SizeLimits(n, k, 1, n - k + 1)
-        measures.append((counts, limits))
-    if kind == 1:
-        measures.append((counts, SizeLimits(n, k, int(rng.integers(1, n // k + 2)), n)))
-    if kind >= 1 or not measures:
-        least = int(total / k * rng.uniform(0.2, 1.0)) + 1
-        most = int(total / k * rng.uniform(1.0, 2.0))
-        measures.append((units, SizeLimits(total, k, least, most)))
-    adjacency = np.triu(rng.random((m, m)) < rng.choice([0.0, 0.3]), 1)
-    return measures, adjacency | adjacency.T, k
-
-
-def fits(measures, adjacency, labels: np.ndarray, k: int) -> bool:
-    def sums(of_blocks: np.ndarray) -> np.ndarray:
-        return np.array([of_blocks[labels == cluster].sum() for cluster in range(k)])
-
-    apart = adjacency & (labels[:, None] == labels)
-    return not apart.any() and all(limits.keeps(sums(values)) for values, limits in measures)
-
-
-@given(st.integers(0, 10**6))
-@examples(150)
-def test_packings_are_those_of_enumeration(seed):
-    measures, adjacency, k = drawn(seed)
-    if any(limits.is_empty for _, limits in measures):
-        return
-    rows = product(range(k), repeat=len(adjacency))
-    expected = any(fits(measures, adjacency, np.array(row), k) for row in rows)
-    labels = ClusterPacking([Quantity(*each) for each in measures], adjacency).labels()
-    assert (labels is not None) is expected
-    checked = [Measure.of(*each) for each in measures]
-    assert is_packable(adjacency, k, checked) is expected
-    assert ClusterByCluster(checked, adjacency).succeeds() is expected
-    assert labels is None or fits(measures, adjacency, labels, k)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,4 +1,4 @@
-"""No cluster that is allowed and worth less is overlooked, and what is right is proven."""
+"""Searches of prices overlook no allowed cluster of a smaller value, and prove true values."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_limits_and_places_are_part_of_the_bounds(name):
 
 @pytest.mark.parametrize("by", SEARCHES)
 def test_a_size_is_told_by_far_fewer_nodes_than_all_sets_are(by):
-    """Of forty points the five nearest ones to some place are worth the most."""
+    """The best five of forty points are the five nearest to some place."""
     points = np.random.default_rng(3).normal(size=(40, 2))
     size = Limit(np.ones(40, np.int64), np.empty((0, 2), np.int64), 5)
     problem = of_points(points, np.full(40, 3.0), (size,))

@@ -130,7 +130,7 @@ def test_what_may_be_called_optimal():
     assert not is_optimal(1.0, 0.89, 0.1)
     assert is_optimal(1.0, 1.0 - 1e-12, 0.0)
     assert not is_optimal(1.0, 1.0 - 1e-11, 0.0)
-    # However small: only what costs nothing is told from what is worth something.
+    # Any positive cost, however small, differs from a cost of 0.
     assert not is_optimal(1e-300, 0.0, 0.0)
     assert is_optimal(0.0, 0.0, 0.0)
 

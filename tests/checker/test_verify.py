@@ -211,7 +211,7 @@ def far_pair(far: float, step: float) -> list[list[float]]:
     ],
 )
 def test_no_size_of_other_coordinates_makes_a_cost_optimal(points, k, labels):
-    """A cost of 0 is that of points that coincide alone."""
+    """Only clusters of coinciding points cost 0."""
     instance = Instance(points, k)
     wrong = claimed(instance, labels, tolerance=1e-4)
     with pytest.raises(Rejected, match=r"status: optimal to 0\.0001; the cost is "):
@@ -246,7 +246,7 @@ def test_threads_come_to_the_same():
 
 
 def test_a_subset_of_fewer_blocks_than_clusters_is_refused():
-    """Three points that must link are no two clusters: this would prove that there are none."""
+    """Three must-linked points do not make two clusters: this would prove infeasibility."""
     instance = Instance(GROUPS, 2, must_link=[(0, 1), (1, 2)])
     rows = Step(["subset"], {"rows": np.arange(3, dtype=np.int32)})
     parts = claimed(instance, None, [rows, Step(["infeasible", "conflict"])], np.inf)

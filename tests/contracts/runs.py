@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem.checker_rules import foreign_constraints
-from sdpbb.run.parameters import DecompositionParameters, SearchParameters
+from sdpbb.run.parameters import SearchParameters
 from tests.constants import (
     ALL_COLUMNS,
     EASY,
@@ -20,9 +20,11 @@ from tests.constants import (
     HARD,
     NO_ENUMERATION,
     NODES_PER_SLICE,
+    TINY_SUBSETS,
     constants,
 )
 from tests.enumeration import Truth
+from tests.trees import CHOICE, go_over_at_once
 
 # Constants that send a node to other methods: to branching, to other stages, to short slices.
 STEPS: Mapping[str, Mapping[str, Any]] = {
@@ -35,7 +37,6 @@ STEPS: Mapping[str, Mapping[str, Any]] = {
     "places": FEW_PLACES,
     "one round": {"bounds.sdp.bounding.MAX_ROUNDS": 1},
 }
-TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 
 
 class Way(NamedTuple):
@@ -47,6 +48,7 @@ class Way(NamedTuple):
     certified : whether it leaves a certificate
     solver : of semidefinite relaxations
     fixing : whether pairs are fixed
+    workers : processes; if there are two, they do all of the work
     """
 
     bounding: str = "hybrid"
@@ -57,6 +59,7 @@ class Way(NamedTuple):
     certified: bool = False
     solver: str = "admm"
     fixing: bool = True
+    workers: int = 1
 
     def solve(self, instance: sdpbb.Instance, folder: Any, **more: Any) -> sdpbb.Result:
         """Solve the instance; the checkpoint and the certificate are in the folder.
@@ -70,11 +73,13 @@ class Way(NamedTuple):
             decomposition=TINY_SUBSETS,
             search=SearchParameters(fixing=self.fixing),
             certify=self.certified,
+            workers=self.workers,
             **{"node_limit": 1 if self.pauses else None} | more,
         )
         proof = folder / "proof" if self.certified else None
         checkpoint = folder / "run" if self.pauses else None
-        with constants(STEPS[self.steps]):
+        others = {CHOICE.removeprefix("sdpbb."): go_over_at_once} if self.workers > 1 else {}
+        with constants({**STEPS[self.steps], **others}):
             result = sdpbb.solve(instance, parameters, checkpoint=checkpoint, certificate=proof)
             while self.pauses and result.termination is sdpbb.Termination.NODE_LIMIT:
                 assert_true(result, Truth(instance))
@@ -88,14 +93,14 @@ class Way(NamedTuple):
             return "expected 'colgen', 'hybrid' or 'decomposition'"
         if foreign_constraints(instance.cluster_constraints):
             if self.pauses:
-                return "a checkpoint cannot hold a constraint of your own class"
+                return r"hold a constraint of your own class \(ForbiddenSets\)$"
             if self.certified:
                 return "is a constraint of your own"
         return None
 
 
 def ways(**fixed: Any) -> st.SearchStrategy[Way]:
-    """All ways, but for the fields that are given."""
+    """All ways of one process, but for the fields that are given."""
     fields: dict[str, st.SearchStrategy[Any]] = {
         "bounding": st.sampled_from(["hybrid", "sdp", "colgen", "decomposition"]),
         "gap": st.sampled_from([1e-6, 1e-9]),
@@ -105,6 +110,7 @@ def ways(**fixed: Any) -> st.SearchStrategy[Way]:
         "certified": st.booleans(),
         "solver": st.sampled_from(["admm", "admm", "admm", "clarabel", "scs"]),
         "fixing": st.booleans(),
+        "workers": st.just(1),
     }
     return st.builds(Way, **fields | {name: st.just(value) for name, value in fixed.items()})
 

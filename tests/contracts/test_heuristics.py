@@ -1,4 +1,4 @@
-"""Contract of heuristics: a method satisfies what it promises, and tells the truth about it."""
+"""Contract of heuristics: a method satisfies what it promises, and all that it reports is true."""
 
 from random import Random
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.rules import Measure
-from sdpbb.checker.packing import is_packable
+from sdpbb.checker.packing import ClusterByCluster, is_packable
 from sdpbb.problem import Contraction, Infeasibility, Partition, contract
-from sdpbb.problem.feasibility import find_feasible, packed_exactly, packed_greedily
+from sdpbb.problem.feasibility import ClusterPacking, find_feasible, packed_exactly, packed_greedily
 from tests.any_instance import PARTS, any_instance, drawn_instance
 from tests.enumeration import Truth, clusterings
 from tests.examples import examples
@@ -28,21 +28,11 @@ def test_labels_are_feasible_and_cost_what_the_definitions_say(instance, data):
         assert cost == pytest.approx(truth.cost_of(labels), rel=1e-9, abs=0)
 
 
-@given(any_instance())
-def test_a_contraction_loses_no_clustering(instance):
-    truth, contraction = Truth(instance), contract(instance)
-    if isinstance(contraction, Infeasibility):
-        assert not truth.is_feasible
-        return
-    for labels in truth.labels[:50]:
-        blocks = labels[contraction.representatives]
-        assert np.array_equal(contraction.lift(blocks), labels)
-
-
 @given(
     st.one_of(
         any_instance("pairs", "weights", always=["sizes"]),
         any_instance("sizes", always=["pairs", "weight limits"], n=(4, 8), k=(2, 4)),
+        any_instance("pairs", always=["sizes", "weight limits"], n=(4, 8), k=(2, 4)),
     )
 )
 @examples(300)
@@ -60,8 +50,13 @@ def test_packings_are_found_or_proven_not_to_be(instance):
         greedy = packed_greedily(contraction, found)
         for packed in (found, labels, greedy):
             assert packed is greedy is None or truth.has(contraction.lift(packed))
-    measures = [Measure.of(each.linear, each.limits) for each in contraction.limited_amounts]
-    assert is_packable(contraction.adjacency, contraction.k, measures) is truth.is_feasible
+    adjacency, amounts = contraction.adjacency, contraction.limited_amounts
+    measures = [Measure.of(each.linear, each.limits) for each in amounts]
+    assert is_packable(adjacency, contraction.k, measures) is truth.is_feasible
+    assert ClusterByCluster(measures, adjacency).succeeds() is truth.is_feasible
+    searched = ClusterPacking(amounts, adjacency).labels()
+    assert (searched is not None) is truth.is_feasible
+    assert searched is None or truth.has(contraction.lift(searched))
 
 
 @pytest.mark.parametrize("part", PARTS)

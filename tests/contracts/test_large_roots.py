@@ -108,8 +108,7 @@ def within_limits(points: np.ndarray) -> np.ndarray:
 
 
 def advanced(contraction: Contraction, steps: int, cores: int):
-    """A run after so many steps, and its bounds; on several cores it is left after each, and
-    resumed."""
+    """A run after this number of steps, and its bounds; on several cores each step resumes it."""
     bounding, bounds = SdpBounding(), []
     with threadpool_limits(1), using_cores(cores):
         run = bounding.start(contraction, None)

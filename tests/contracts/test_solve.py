@@ -1,5 +1,6 @@
-"""Contract of `solve`: the answer is that of enumeration, however the run goes."""
+"""Contract of `solve`: its answer is the answer of enumeration, however the run goes."""
 
+import os
 from itertools import combinations
 
 import numpy as np
@@ -104,12 +105,29 @@ def test_examples(tmp_path, name):
 @given(any_instance(), ways())
 @examples(150)
 def test_the_answer_is_the_one_of_enumeration(tmp_path_factory, instance, way):
-    folder = tmp_path_factory.mktemp("run")
+    check_run(instance, way, tmp_path_factory.mktemp("run"))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="starts a process for each worker")
+@given(
+    any_instance(n=(8, 9), k=(3, 4), d=(2, 3)),
+    st.one_of(ways(workers=2), ways(workers=2, bounding="sdp", hasty=True, fixing=False)),
+)
+@examples(20)
+def test_two_workers_find_the_answer_of_enumeration(tmp_path_factory, instance, way):
+    """Other processes evaluate all nodes. Most instances of the second strategy branch."""
+    check_run(instance, way, tmp_path_factory.mktemp("run"))
+
+
+def check_run(instance, way, folder):
+    """The answer, or the refusal of what does not go together."""
     if (refusal := way.refusal(instance)) is None:
         check_answer(instance, way, folder)
     else:
         with pytest.raises(sdpbb.ParameterError, match=refusal):
             way.solve(instance, folder)
+        assert not list(folder.iterdir())
 
 
 def check_answer(instance, way, folder):
@@ -148,7 +166,8 @@ def test_a_run_that_is_paused_ends_as_the_whole_run(tmp_path_factory, instance, 
     paused = way.solve(instance, folders[1])
     assert (paused.status, paused.partition) == (whole.status, whole.partition)
     assert (paused.objective, paused.lower_bound) == (whole.objective, whole.lower_bound)
-    assert paused.statistics.n_nodes == whole.statistics.n_nodes
+    for count in ("n_nodes", "n_iterations", "root_lower_bound"):
+        assert getattr(paused.statistics, count) == getattr(whole.statistics, count)
     if way.certified:
         proofs = [(folder / "proof").read_bytes() for folder in folders]
         assert proofs[0] == proofs[1]

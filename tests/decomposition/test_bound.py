@@ -27,19 +27,19 @@ from sdpbb.run.decomposition.subsets import (
     rows_of,
     subsets_at,
 )
-from sdpbb.run.parameters import DecompositionParameters, SolverParameters
+from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.clocks import Budget
 from sdpbb.search.events import SubsetsBounded, SubsetsChosen
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import any_instance
+from tests.constants import TINY_SUBSETS
 from tests.enumeration import Truth, canonical, random_instance
 from tests.examples import examples
 from tests.search.test_evaluate import context_of
 from tests.search.test_without_incumbent import Blind
 
 SEEDS = st.integers(0, 2**32 - 1)
-TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 PARAMETERS = SolverParameters(bounding="decomposition", decomposition=TINY_SUBSETS, gap=1e-6)
 
 

@@ -18,7 +18,7 @@ from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import resume, solve
 from sdpbb.search.events import MemoryShort, Progress, SubsetLost, SubsetsBounded, SubsetsChosen
 from sdpbb.search.result import SolutionStatus, Termination
-from tests.constants import NO_PLACES, NO_PLACES_FIRST, constants
+from tests.constants import NO_PLACES, NO_PLACES_FIRST, TINY_SUBSETS, constants
 
 SUBSETS = DecompositionParameters(smallest=30)
 PARAMETERS = SolverParameters(bounding="decomposition", decomposition=SUBSETS, gap=1e-3)
@@ -32,12 +32,12 @@ def clouds(n: int, spread: float = 1.0, seed: int = 0) -> Instance:
 
 
 CLOUDS = clouds(240)
-# Seconds, even where the machine is fast: bounds are told four times a second.
+# Takes seconds on any machine: a run reports its bound four times a second.
 MANY = clouds(960)
 
 
 def left_early():
-    """An observer that interrupts its run at the second bound that it is told, and the event."""
+    """An observer that interrupts its run at the second reported bound, and the event."""
     stop, seen = threading.Event(), []
 
     def observer(event):
@@ -109,6 +109,7 @@ def test_a_limit_leaves_a_bound(how):
     assert chosen
 
 
+@pytest.mark.long
 def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     path = tmp_path / "run"
     first = solve(MANY, PARAMETERS, *left_early(), checkpoint=path)
@@ -126,6 +127,7 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     assert again.n_subsets < 32 or again.n_blocks > 32
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("free", "smallest", "blocks"), [(160.0, 30, [30, 60]), (300.0, 60, [60, 120])]
 )
@@ -202,6 +204,7 @@ def test_workers_come_to_the_same_and_limits_are_kept():
     assert result.statistics.wall_seconds < 8.0
 
 
+@pytest.mark.long
 def test_a_run_goes_on_after_the_root_was_split(tmp_path):
     rng = np.random.default_rng(1)
     pairs = np.array([(i, j) for i in range(60) for j in range(i)])
@@ -228,9 +231,8 @@ def test_a_run_that_was_left_before_its_first_subset_begins_with_subsets(tmp_pat
 def test_an_end_that_no_bound_shows_is_told():
     """A root of k blocks whose cost a certificate cannot show to the gap asked for."""
     points = np.concatenate([[1e9], np.arange(5.0)])[:, None] * np.ones((1, 2))
-    tiny = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
     parameters = SolverParameters(
-        bounding="decomposition", decomposition=tiny, gap=1e-8, certify=True
+        bounding="decomposition", decomposition=TINY_SUBSETS, gap=1e-8, certify=True
     )
     result = solve(Instance(points, 5, must_link=[(1, 2)]), parameters)
     assert result.status in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)

@@ -43,7 +43,7 @@ WITHOUT_RETRIES = "distributed.scheduler.allowed-failures=0"
 # Seconds in which a cluster answers, or starts a worker, on a busy machine.
 BUSY = 300.0
 
-# Not beside others that start processes and measure their patience.
+# Never in parallel with tests that start processes and measure waiting times.
 pytestmark = pytest.mark.alone
 
 

@@ -22,13 +22,13 @@ from tests.executors.pool import (  # noqa: F401
     test_a_worker_that_dies_once_costs_no_task,
     test_errors_are_raised_with_the_traceback_of_the_worker,
 )
-from tests.warm import workers_below
+from tests.warm import eventually, workers_below
 
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals"),
-    # Not beside others that start processes and measure their patience.
+    # Never in parallel with tests that start processes and measure waiting times.
     pytest.mark.alone,
 ]
 
@@ -49,15 +49,6 @@ def is_alive(process):
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def eventually(holds, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def test_two_workers_are_two_processes_with_one_blas_thread_each(tmp_path, monkeypatch):

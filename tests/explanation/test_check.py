@@ -89,6 +89,7 @@ def test_what_is_not_found_out_is_not_claimed(monkeypatch):
 
 def test_what_deserves_a_second_look():
     table = np.array([[0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
+    assert not list(check.suspicions(Instance(table, 2)))
     instance = Instance(
         table, 3, [(0, 1)], [(0, 2), (0, 1)], soft_must_link=[(0, 3, 0.5)], name="some"
     )

@@ -4,9 +4,10 @@ Proofs that runs leave are forged in tests/contracts/test_solve.py."""
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import stated_instance
+from sdpbb.run.decomposition.subsets import restricted
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
@@ -98,10 +100,11 @@ def pieced(path: Path, rng: np.random.Generator) -> Proven:
         rows = np.sort(part)
         if len(rows) < k:
             continue
-        keeps_all = rng.random() < 0.3
-        sdpbb.solve(
-            inside(instance, rows, keeps_all), (SDP, COLGEN)[rng.integers(2)], certificate=path
-        )
+        inside = restricted(instance, rows)
+        if rng.random() < 0.3:  # limits that clusters of a part need not satisfy
+            least = instance.min_size and min(instance.min_size, len(rows) // k)
+            inside = replace(inside, min_size=least, min_weight=instance.min_weight)
+        sdpbb.solve(inside, (SDP, COLGEN)[rng.integers(2)], certificate=path)
         parts.steps.append(Step(["subset"], {"rows": rows.astype(np.int32)}))
         parts.steps += Parts.of(path).steps
     parts.claim["lower_bound"] = 0.0
@@ -109,40 +112,6 @@ def pieced(path: Path, rng: np.random.Generator) -> Proven:
         return Proven(data, instance, truth)
     assert_verdict_true(verdict, truth, "pieced together")
     return Proven(parts.data, instance, truth)
-
-
-def inside(instance: Instance, rows: np.ndarray, keeps_all: bool) -> Instance:
-    """The instance of some rows, with the constraints on them alone.
-
-    keeps_all : least and listed sizes and weights, too, where they fit, which parts need not keep
-    """
-    place = {int(row): at for at, row in enumerate(rows)}
-
-    def pairs(stated: Any) -> list[tuple[int, int]]:
-        return [(place[i], place[j]) for i, j in stated.tolist() if i in place and j in place]
-
-    def soft(stated: Any) -> list[tuple[int, int, float]]:
-        return [
-            (place[i], place[j], weight)
-            for (i, j), weight in zip(stated.pairs.tolist(), stated.weights.tolist(), strict=True)
-            if i in place and j in place
-        ]
-
-    kept = {"min_size": instance.min_size, "min_weight": instance.min_weight} if keeps_all else {}
-    if keeps_all and kept["min_size"] is not None:
-        kept["min_size"] = min(kept["min_size"], len(rows) // instance.k)
-    return Instance(
-        instance.points[rows],
-        instance.k,
-        pairs(instance.must_link),
-        pairs(instance.cannot_link),
-        soft_must_link=soft(instance.soft_must_link),
-        soft_cannot_link=soft(instance.soft_cannot_link),
-        weights=None if instance.weights is None else instance.weights[rows],
-        max_size=instance.max_size,
-        max_weight=instance.max_weight,
-        **kept,
-    )
 
 
 def of_all_steps(path: Path, rng: np.random.Generator) -> Proven:
@@ -192,7 +161,7 @@ def test_forged_certificates_prove_nothing_that_is_wrong(kind, tmp_path):
 
 @pytest.mark.parametrize("scale", [0.0, 1e-300])
 def test_numbers_too_far_apart_are_rejected(scale, tmp_path):
-    """Prices of next to nothing, where sizes are listed: an overflow is no proof, and no crash."""
+    """Tiny prices and listed sizes: an overflow is neither a proof nor a crash."""
     points = np.random.default_rng(16).normal(size=(9, 3))
     instance = Instance(points, 4, sizes=(1, 1, 3, 4))
     data = proven(tmp_path / "proof", instance, COLGEN).data

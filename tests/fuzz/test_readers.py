@@ -46,7 +46,7 @@ def points(path: Path, rng: np.random.Generator) -> None:
     assert table.points.ndim == 2
     assert table.points.size > 0
     assert np.isfinite(table.points).all()
-    # What is no instance may be refused after all.
+    # A text that is not an instance may be refused.
     with contextlib.suppress(InstanceError):
         read_instance(path, k, index_column=names, drop=drop, **options)
 
@@ -137,7 +137,7 @@ READERS = {
 
 @contextmanager
 def a_gibibyte_more() -> Iterator[None]:
-    """Within the block, so much may be allocated besides what is allocated now."""
+    """Limit what may be allocated within the block, in addition to what is allocated now."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + GIBIBYTE

@@ -18,16 +18,15 @@ from sdpbb.problem import Instance
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.result import Result
-from tests.constants import FEW_PLACES, NO_PLACES_FIRST, constants
+from tests.constants import FEW_PLACES, NO_PLACES_FIRST, TINY_SUBSETS, constants
 from tests.enumeration import optimum
 from tests.examples import examples
 from tests.fuzz.lines import cheapest_on_line, random_line
 
 SEEDS = st.integers(0, 2**32)
-FEW_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 AS_THEY_ARE = SolverParameters()
 SUBSETS = SolverParameters(bounding="decomposition")
-SMALL_SUBSETS = replace(SUBSETS, decomposition=FEW_SUBSETS)
+SMALL_SUBSETS = replace(SUBSETS, decomposition=TINY_SUBSETS)
 # Parameters, and constants that are changed.
 LOWERED = {
     "places": (AS_THEY_ARE, FEW_PLACES),
@@ -43,11 +42,11 @@ FEW_NODES = 10
 THRESHOLDS = FOR_PLACES[0].blocks, DecompositionParameters().least_blocks
 
 
-def solved(instance: Instance, bounds: str, gap: float, **more: Any) -> Result:
-    """more : arguments of `solve`"""
+def solved(instance: Instance, bounds: str, **changes: Any) -> Result:
+    """The result of a run with lowered thresholds and changed parameters."""
     parameters, changed = LOWERED[bounds]
     with constants(changed):
-        return solve(instance, replace(parameters, gap=gap), **more)
+        return solve(instance, replace(parameters, **changes))
 
 
 def assert_true(result: Result, truth: float | None, gap: float, most: int | None = None) -> None:
@@ -81,9 +80,7 @@ def test_lines(bounds, seed):
     instance, gap = random_line(rng, 10, 80), float(rng.choice([1e-4, 0.1]))
     # Some draws take many nodes: runs have places alone here, from two blocks on, where other
     # bounds would follow otherwise.
-    parameters, changed = LOWERED[bounds]
-    with constants(changed):
-        result = solve(instance, replace(parameters, gap=gap, node_limit=MOST_NODES))
+    result = solved(instance, bounds, gap=gap, node_limit=MOST_NODES)
     assert_true(result, cheapest_on_line(instance), gap, MOST_NODES)
 
 
@@ -115,10 +112,10 @@ def test_both_bounds_are_used_where_they_are_asked_for(monkeypatch):
 
     monkeypatch.setattr(PlaceRun, "advance", noted)
     instance = Instance(np.random.default_rng(0).normal(size=(60, 1)), 3)
-    alone = solved(instance, "subsets alone", 0.1)
+    alone = solved(instance, "subsets alone", gap=0.1)
     assert alone.statistics.n_subsets > 1
     assert not used
-    solved(instance, "places", 1e-3)
+    solved(instance, "places", gap=1e-3)
     assert used
 
 
@@ -137,9 +134,8 @@ def test_other_bounds_agree_at_three_dimensions(d, seed):
     instance = Instance(points, k, pairs[same], pairs[~same])
     other = solve(instance, SolverParameters(bounding="sdp", gap=1e-5))
     assert other.status.value == "optimal"
-    for parameters, changed in LOWERED.values():
-        with constants(changed):
-            result = solve(instance, replace(parameters, gap=1e-4, node_limit=FEW_NODES))
+    for bounds in LOWERED:
+        result = solved(instance, bounds, gap=1e-4, node_limit=FEW_NODES)
         is_optimal = result.status.value == "optimal"
         assert is_optimal or result.statistics.n_nodes >= FEW_NODES
         assert result.lower_bound <= other.objective * (1 + 1e-9)

@@ -5,34 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.problem import (
-    Contraction,
     Infeasibility,
     InfeasibilityKind,
     Instance,
-    Partition,
     contract,
 )
 from sdpbb.problem.infeasibility import forced_merges
-from tests.any_instance import any_instance
-from tests.enumeration import Truth
-from tests.examples import examples
-
-PAIRS = any_instance("pairs", "equal points", n=(2, 9), d=(1, 9))
-
-
-@examples(50)
-@given(PAIRS)
-def test_blocks_and_their_cannot_links_are_in_canonical_form(instance):
-    contraction = contract(instance)
-    if isinstance(contraction, Infeasibility):
-        return
-    assert np.array_equal(contraction.block_of, Partition(contraction.block_of).labels)
-    assert contraction.weights.sum() == instance.n_points
-    i, j = contraction.cannot_link.T
-    assert (i < j).all()
-    pairs = contraction.cannot_link.tolist()
-    assert pairs == sorted(map(list, set(map(tuple, pairs))))
-    assert np.array_equal(contraction.adjacency, contraction.adjacency.T)
 
 
 def test_blocks_of_a_parent_are_never_split(monkeypatch):
@@ -46,16 +24,6 @@ def test_blocks_of_a_parent_are_never_split(monkeypatch):
     assert contract(instance).n_blocks == 6
     child = contract(instance, cannot_link=[(4, 5)], blocks=parent.block_of)
     np.testing.assert_array_equal(child.block_of, parent.block_of)
-
-
-def test_k_2_is_decided():
-    """For two clusters propagation alone is a proof either way: contraction is feasible."""
-    rng = np.random.default_rng(1)
-    for _ in range(100):
-        n = int(rng.integers(2, 8))
-        pairs = [(i, j) for j in range(n) for i in range(j) if rng.random() < 0.35]
-        instance = Instance(rng.normal(size=(n, 1)), 2, cannot_link=pairs)
-        assert isinstance(contract(instance), Contraction) == Truth(instance).is_feasible
 
 
 @given(st.integers(2, 30), st.integers(0, 2**32 - 1), st.floats(0.05, 0.5))

@@ -11,7 +11,6 @@ from hypothesis import given
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import BoundingMethod, BoundProgress, PairFixings, ProvenBound
 from sdpbb.problem import (
-    ClusterConstraint,
     InfeasibilityKind,
     Instance,
     MaximumSize,
@@ -31,7 +30,6 @@ from tests.any_instance import any_instance
 from tests.enumeration import ExactSquares, clusterings, optimum
 from tests.examples import examples
 from tests.search.test_evaluate import context_of
-from tests.trees import CHOICE, go_over_at_once
 
 LITTLE = MultiStartParameters(n_starts=1, n_relocations=1)
 LITTLE_SEARCH = HeuristicSchedule(before=LITTLE, during=LITTLE)
@@ -106,13 +104,6 @@ def use(monkeypatch, bounding):
     monkeypatch.setattr("sdpbb.run.plan.bounding_method", lambda name, *arguments: bounding)
 
 
-class EvenSpread(ClusterConstraint):
-    """No two points of a cluster have row numbers that differ by one."""
-
-    def allows(self, instance, members):
-        return bool((np.diff(members) > 1).all())
-
-
 @pytest.mark.parametrize("bounding", [Blind(), Seeing(0.9), Seeing(0.7, gives=False)])
 @examples(30)
 @given(instance=any_instance("pairs", "constraints", "own constraints", n=(3, 6)))
@@ -174,17 +165,6 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         assert "proven by branching over 1 node" in str(proof)
     told = [event for event in events if isinstance(event, Progress)]
     assert all(event.upper == event.gap == math.inf for event in told)
-
-
-def test_other_processes_come_to_the_same(monkeypatch):
-    """Constraints of a user's own among what they are sent."""
-    use(monkeypatch, Seeing(0.5, gives=False))
-    monkeypatch.setattr(CHOICE, go_over_at_once)
-    parameters = replace(COLGEN, workers=2)
-    assert solve(IMPOSSIBLE, parameters).status is SolutionStatus.INFEASIBLE
-    constrained = replace(POSSIBLE, cluster_constraints=[EvenSpread()])
-    result = solve(constrained, parameters)
-    assert result.objective == pytest.approx(optimum(constrained))
 
 
 def test_a_limit_before_the_first_clustering(monkeypatch, tmp_path):

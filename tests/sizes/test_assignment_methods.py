@@ -1,7 +1,6 @@
 """Methods of assignment steps within limits: BLPKM, IPC-k-means, PCCC and BH-k-means."""
 
-from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 from random import Random
 from time import sleep
 
@@ -16,32 +15,13 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
 from sdpbb.problem.feasibility import Packing
 from tests.any_instance import drawn_instance
+from tests.heuristics.test_assignment import objective
 
-PARTS = ("equal points", "pairs")
-
-
-def drawn_soft(instance, seed):
-    """Some soft pairs, as arguments of an instance."""
-    rng = np.random.default_rng([seed, 5])
-    pairs = list(combinations(range(instance.n_points), 2))
-    chosen = rng.choice(len(pairs), min(4, len(pairs)), replace=False)
-    soft = [(*pairs[at], float(rng.choice([0.1, 1.0, 30.0]))) for at in chosen]
-    return {"soft_must_link": soft[::2], "soft_cannot_link": soft[1::2]}
-
-
-def with_other_pairs(instance, **pairs):
-    limits = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "cluster_constraints")
-    stated = {name: getattr(instance, name) for name in limits}
-    return Instance(instance.points, instance.k, weights=instance.weights, **stated, **pairs)
-
-
-def objective(contraction, costs, penalty, labels):
-    weights = replace(contraction.soft, weights=penalty * contraction.soft.weights, constant=0.0)
-    return costs[np.arange(len(labels)), labels].sum() + weights.penalty(labels)
+PARTS = ("equal points", "pairs", "soft pairs")
 
 
 def cheapest(contraction, costs, penalty):
-    """The least objective of labels within the limits, by enumeration; inf where there are none.
+    """The least objective of labels within the limits, by enumeration; inf if no labels are.
 
     Listed sizes are in the order of the sizes of the cheapest clusters.
     """
@@ -49,11 +29,8 @@ def cheapest(contraction, costs, penalty):
     nearest = np.bincount(costs.argmin(axis=1), first, contraction.k)
     order = np.argsort(np.argsort(nearest, kind="stable"), kind="stable")
     bounds = [each.bounds for each in contraction.limited_amounts]
-    i, j = contraction.cannot_link.T
     best = np.inf
     for labels in map(np.array, product(range(contraction.k), repeat=contraction.n_blocks)):
-        if (labels[i] == labels[j]).any():
-            continue
         amounts = contraction.limited_amounts
         sums = [np.bincount(labels, each.linear, contraction.k) for each in amounts]
         fits = [
@@ -67,11 +44,8 @@ def cheapest(contraction, costs, penalty):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_step_within_limits_is_optimal_for_its_costs(seed, monkeypatch):
-    hard = drawn_instance(Random(seed), *PARTS, always=["sizes"], n=(3, 6), k=(1, 4))
-    pairs = {"must_link": hard.must_link, "cannot_link": hard.cannot_link}
-    soft = drawn_soft(hard, seed) if seed % 3 else {}
-    instance = with_other_pairs(hard, **pairs, **soft).in_pairs_and_sizes()
-    contraction = contract(instance)
+    instance = drawn_instance(Random(seed), *PARTS, always=["sizes"], n=(3, 6), k=(1, 4))
+    contraction = contract(instance.in_pairs_and_sizes())
     if isinstance(contraction, Infeasibility) or not contraction.has_limits:
         return
     step = SizedAssignment(contraction, np.inf, is_exact=True)

@@ -30,6 +30,7 @@ def test_a_cut_is_rejected_where_sizes_are_more_than_it_says():
         assert any(broken)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("limits", "objective"),
     [

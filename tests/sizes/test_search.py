@@ -38,7 +38,7 @@ def least_cost(costs, least, most):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_assignments_are_those_of_least_cost_whatever_the_prices(seed):
-    """With ties; prices are at first those of nothing at all, then of other centres."""
+    """With ties; prices start at nothing, then come from other centres."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 60))
     k = int(rng.integers(1, min(6, m) + 1))

@@ -19,15 +19,14 @@ from sdpbb.checker.kernel.rules import Measure
 from sdpbb.checker.kernel.sizes import SizeLimits, StatedMeasure, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.feasibility import packed_exactly, packed_greedily
-from sdpbb.run.parameters import DecompositionParameters
 from sdpbb.search.result import SolutionStatus
+from tests.constants import TINY_SUBSETS
 from tests.enumeration import (
     clusterings,
     optimum,
 )
 
 POSITIVE = st.floats(1e-3, 1e3)
-TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 
 
 @given(st.lists(POSITIVE, min_size=1, max_size=12), st.integers(-200, 200))
@@ -136,6 +135,7 @@ def test_weight_bounds_hold_for_all_clusters(blocks, data):
             assert bounds.least <= sum(map(Fraction, weights[chosen])) <= bounds.most
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_a_unit_beyond_a_limit_is_told(seed, tmp_path):
     rng = np.random.default_rng(seed)

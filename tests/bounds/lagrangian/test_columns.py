@@ -15,15 +15,15 @@ from sdpbb.bounds.lagrangian.columns import (
 )
 from sdpbb.bounds.lagrangian.primal import round_to_clustering, split
 from tests.bounds.nodes import PAIRS, all_columns, contracted, nodes
-from tests.enumeration import canonical, clusterings, is_allowed
+from tests.enumeration import all_sets, canonical, clusterings, is_allowed
 from tests.enumeration import cluster_costs as true_costs
 
 
 @given(nodes(*PAIRS, n=(2, 7)))
 def test_columns_cost_and_are_allowed_what_the_definitions_say(node):
     """To the last bit, whatever other columns there are."""
-    contraction, m = node.contraction, node.contraction.n_blocks
-    members = (np.arange(1, 2**m)[:, None] >> np.arange(m)) & 1 > 0
+    contraction = node.contraction
+    members = all_sets(contraction.n_blocks)
     points = members[:, contraction.block_of]
     expected = [is_allowed(node.instance, row) for row in points]
     assert allowed(contraction, members).tolist() == expected

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.bound import BoundProgress
 from sdpbb.bounds.lagrangian.columns import allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
@@ -27,6 +26,7 @@ from tests.bounds.nodes import (
     all_columns,
     contracted,
     drawn_node,
+    ended,
     master_value,
     nodes,
     optimum,
@@ -58,18 +58,6 @@ def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
     return generation
 
 
-def finished(run, cutoff: float = math.inf) -> BoundProgress:
-    """The last step: steps until none changes anything, or the cutoff is reached."""
-    before = -math.inf
-    for _ in range(3000):
-        step = run.advance(cutoff)
-        assert step.bound.value >= before
-        before = step.bound.value
-        if step.stalled or before >= cutoff:
-            return step
-    raise AssertionError("column generation does not end")
-
-
 def precision(scheme: str) -> float:
     return 1e-6 if scheme == "interior" else 1e-8
 
@@ -77,7 +65,7 @@ def precision(scheme: str) -> float:
 def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) -> None:
     """Its bound is the value of the master, and its dual values are feasible."""
     generation = begun(contraction, BruteForcePricer(contraction, blind), scheme)
-    step = finished(generation)
+    step = ended(generation)
     expected, best = master_value(contraction), optimum(contraction)
     scale = contraction.total
     assert step.bound.value <= best + 1e-12 * scale
@@ -137,7 +125,7 @@ def test_scales(scheme):
         instance, values = drawn_node(seed, *PAIRS, where=costs_something).instance, []
         for factor in (1.0, 1e-5, 1e12):
             contraction = scaled(instance, factor)
-            step = finished(begun(contraction, BruteForcePricer(contraction), scheme))
+            step = ended(begun(contraction, BruteForcePricer(contraction), scheme))
             values.append(step.bound.value / factor**2)
             assert step.bound.value <= optimum(contraction)
         assert np.allclose(values, values[0], rtol=precision(scheme), atol=1e-10)
@@ -146,11 +134,11 @@ def test_scales(scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("seed", range(10))
 def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed):
-    """The costs of their clusters are rounding errors, and no unit for perturbations."""
+    """Their clusters cost rounding errors only, which are useless as a unit of perturbations."""
     points = np.random.default_rng(seed).normal(size=(5, 8))
     points[1] = points[0]
     contraction = contracted(points, 3)
-    step = finished(begun(contraction, BruteForcePricer(contraction), scheme))
+    step = ended(begun(contraction, BruteForcePricer(contraction), scheme))
     assert step.bound.value <= optimum(contraction) + 1e-9
     assert step.bound.value == pytest.approx(master_value(contraction), rel=1e-6)
 
@@ -160,9 +148,7 @@ def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed)
 def test_a_cutoff_below_the_masters_value_is_reached(node, scheme):
     value = master_value(node.contraction)
     assume(value is not None and value >= 1e-6)
-    step = finished(
-        begun(node.contraction, BruteForcePricer(node.contraction), scheme), 0.99 * value
-    )
+    step = ended(begun(node.contraction, BruteForcePricer(node.contraction), scheme), 0.99 * value)
     assert 0.99 * value <= step.bound.value <= node.optimum
 
 
@@ -173,7 +159,7 @@ def test_an_integral_master_gives_its_clustering():
         value = master_value(node.contraction)
         if value is not None and value >= node.optimum - 1e-9:
             generation = Generation.begin(node.contraction, BruteForcePricer(node.contraction))
-            finished(generation)
+            ended(generation)
             cost = node.contraction.cost(generation.clustering())
             assert cost == pytest.approx(node.optimum, rel=1e-9, abs=1e-12)
             found += 1
@@ -189,9 +175,9 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
     instance = Instance(rng.normal(size=(8, 2)), 3)
     parent = contract(instance)
     cold = Generation.begin(parent, BruteForcePricer(parent))
-    bound = finished(cold).bound
+    bound = ended(cold).bound
     again = Generation.begin(parent, BruteForcePricer(parent), None, cold.columns, cold.duals)
-    assert finished(again).bound.value == pytest.approx(bound.value, rel=1e-9)
+    assert ended(again).bound.value == pytest.approx(bound.value, rel=1e-9)
     assert again.n_iterations < max(3, 0.8 * cold.n_iterations)
     warm = cold.warm_start()
     assert len(warm.columns) == min(len(cold.columns), 80)
@@ -204,16 +190,17 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
         assert (every.costs - every.members @ duals.prices).min() >= -duals.sigma - 1e-9
         assert math.isclose(duals.value(3), bound.value, rel_tol=1e-6)
         went_on = Generation.begin(child, BruteForcePricer(child), None, columns, duals)
-        assert finished(went_on).bound.value >= bound.value * (1 - 1e-9)
+        assert ended(went_on).bound.value >= bound.value * (1 - 1e-9)
 
 
+@pytest.mark.long
 def test_both_masters_prove_the_same_of_many_blocks():
     points = np.random.default_rng(3).normal(size=(300, 2))
     contraction = contracted(points, 60)
     labels = np.argsort(np.argsort(points[:, 0])) * 60 // 300
-    last = finished(ColgenBounding().start(contraction, None, labels))
+    last = ended(ColgenBounding().start(contraction, None, labels))
     with constants({FOR_INTERIOR: Reach(blocks=1000)}):
-        other = finished(ColgenBounding().start(contraction, None, labels))
+        other = ended(ColgenBounding().start(contraction, None, labels))
     assert last.bound.value == pytest.approx(other.bound.value, rel=1e-6)
 
 
@@ -234,7 +221,7 @@ INFEASIBLE = {
 def test_a_node_without_a_clustering_is_proven_to_have_none(name, of, cutoff):
     with constants(STAGES[name]):
         run = ColgenBounding().start(contract(INFEASIBLE[of]), None)
-        assert finished(run, cutoff).bound.value >= cutoff
+        assert ended(run, cutoff).bound.value >= cutoff
 
 
 def test_costs_too_far_apart_for_simplex_do_not_end_the_run():

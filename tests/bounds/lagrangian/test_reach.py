@@ -17,7 +17,7 @@ from tests.examples import examples
 
 
 def with_an_outlier(factor: float) -> np.ndarray:
-    """Ten points in 31 dimensions, of which they span nine; one is so many times as far away."""
+    """Ten points that span nine of 31 dimensions; one is farther away by this factor."""
     points = np.random.default_rng(0).normal(size=(10, 31))
     points[9] *= factor
     return points

@@ -32,7 +32,7 @@ def feasible(*parts, n=(3, 7), k=(2, 4)):
 
 
 def cutoffs(node, bound):
-    """Costs of clusterings, and a value next to each: rounding would show at ties."""
+    """Costs of clusterings and a value near each: rounding would show at ties."""
     costs = node.truth.costs
     values = np.unique(np.concatenate([costs, costs * (1.0 + 1e-9)]))
     return [float(value) for value in values if value > bound.value][:8]

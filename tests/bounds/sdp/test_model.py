@@ -68,6 +68,7 @@ def test_the_method_and_the_model_agree(case):
         assert value - most <= method_bound(model, value - error) <= value + error
 
 
+@pytest.mark.long
 @given(models())
 @examples(50)
 def test_every_clustering_is_feasible_at_its_cost(case):
@@ -93,6 +94,7 @@ def test_every_clustering_is_feasible_at_its_cost(case):
         assert relaxation.soft is not None or value >= cost - error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "k"), [(20, 3), (26, 4), (18, 2), pytest.param(60, 4, marks=pytest.mark.slow)]
 )
@@ -211,6 +213,7 @@ def test_what_cannot_be_solved():
     assert model.solve(constraints=half) == pytest.approx(model.solve(constraints=[half]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (2, 2), (3, 3), (4, 1)])
 def test_the_smallest_instances(n, k):
     points = np.random.default_rng(n).normal(size=(n, 2))

@@ -17,7 +17,7 @@ from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
 from sdpbb.runtime.backends import conic
-from tests.bounds.nodes import contracted, drawn_node, relaxed
+from tests.bounds.nodes import contracted, drawn_node, ended, relaxed
 from tests.constants import constants
 
 CONIC = ("clarabel", "scs")
@@ -30,14 +30,6 @@ def bounding_by(solver: str) -> SdpBounding:
 
 def advanced(run, steps: int, cutoff: float = np.inf):
     for _ in range(steps):
-        progress = run.advance(cutoff)
-    return progress
-
-
-def ended(run, cutoff: float = np.inf):
-    """The last step of a run that is not given up early."""
-    progress = run.advance(cutoff)
-    while not (progress.stalled or progress.bound.value >= cutoff):
         progress = run.advance(cutoff)
     return progress
 
@@ -150,6 +142,7 @@ def test_bounds_of_large_matrices_are_left_out_while_they_cannot_close_the_node(
     assert run.history[-1] == (run.n_iterations, progress.bound.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("solver", "options"), [("CLARABEL", {"max_iter": 3}), ("SCS", {"max_iters": 4})]
 )
@@ -163,7 +156,7 @@ def test_dual_values_that_are_far_off_prove_what_they_prove(solver, options, mon
 
 @pytest.mark.parametrize("solver", CONIC)
 def test_a_relaxation_without_a_solution_closes_its_node(solver):
-    """If fixed pairs exclude all clusterings, the bound passes every cutoff."""
+    """If fixed pairs leave no clustering, the bound passes every cutoff."""
     contraction = contracted(np.random.default_rng(0).normal(size=(9, 2)), 3)
     run = bounding_by(solver).start(contraction, None)
     apart = np.zeros((9, 9), dtype=bool)

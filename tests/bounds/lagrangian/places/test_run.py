@@ -158,6 +158,7 @@ def limited_blobs() -> tuple[Instance, np.ndarray, float]:
     return instance, result.partition.labels, result.objective
 
 
+@pytest.mark.long
 def test_limits_that_bind_raise_the_bound() -> None:
     instance, labels, cost = limited_blobs()
     free = bounds_of(begun(Instance(instance.points, 3), labels), cost)[-1]

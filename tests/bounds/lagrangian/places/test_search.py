@@ -12,6 +12,7 @@ from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch
 from sdpbb.bounds.lagrangian.places.value_kernels import NO_LIMITS, AmountLimits
 from sdpbb.runtime.time_left import OutOfTime, no_limit
+from tests.enumeration import all_sets
 from tests.examples import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -41,8 +42,8 @@ def problem_of(
 
 def greatest_by_enumeration(of: PlaceProblem, prices: np.ndarray) -> float:
     """The greatest price of a set of points without a pair, less its sum of squares; 0 for none."""
-    points, weights, n = of.points, of.weights, len(of.points)
-    sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
+    points, weights = of.points, of.weights
+    sets = all_sets(len(points)).astype(int)
     for i, j in of.pairs:
         sets = sets[sets[:, i] + sets[:, j] < 2]
     if of.is_limited:
