@@ -325,7 +325,8 @@ class InteriorMaster(MasterProgramme):
         found, is_precise = solve_cover(programme, *begin, self.tolerance)
         if not is_precise:  # the last prices may be too far away
             level = np.full(self._m, found.value / self._m)
-            found, is_precise = solve_cover(programme, level, 0.0, self.tolerance)
+            again, is_precise = solve_cover(programme, level, 0.0, self.tolerance)
+            found = again if is_precise else min(found, again, key=self._gap)
         if not (math.isfinite(found.sigma) and np.isfinite(found.prices).all()):
             raise BackendFailure("interior point method: numbers that differ too much in size")
         self.solved = self.tolerance
@@ -343,6 +344,11 @@ class InteriorMaster(MasterProgramme):
     def settle(self, solution: MasterSolution) -> bool:
         self.tolerance = max(min(self.tolerance, _TIGHTER * self.solved), _LAST)
         return self.is_exact or self.tolerance <= _PRECISE
+
+    def _gap(self, solution: MasterSolution) -> float:
+        """Return the difference of a solution's value and the value of its prices."""
+        gap = abs(solution.value - DualValues(solution.prices, solution.sigma).value(self._k))
+        return gap if math.isfinite(gap) else math.inf
 
     def _append(self, columns: Columns) -> None:
         sets = csr_array(columns.members[:, self._order]).astype(np.float64)
