@@ -1,4 +1,4 @@
-"""Best of many descents, each with local search and relocations."""
+"""Best of several runs: descents from many starts, swaps of centres and relocations."""
 
 from __future__ import annotations
 
@@ -131,7 +131,10 @@ class BestOf(Heuristic):
             while (tasks := scheduler.round(next_task, POLL_SECONDS)) is not None:
                 for task in tasks:
                     if task.is_lost:
-                        raise BackendFailure("best-of: a run crashed its worker process twice")
+                        reasons = " and ".join(dict.fromkeys(task.deaths))
+                        raise BackendFailure(
+                            f"best-of: a run crashed its worker process twice ({reasons})"
+                        )
                     outcomes[task.key] = task.value
                 if clock.is_over and clock.reason is Stop.INTERRUPTED:
                     break

@@ -1,5 +1,6 @@
 """The page on a run."""
 
+import base64
 import re
 import tempfile
 from colorsys import rgb_to_hsv
@@ -13,7 +14,7 @@ from sdpbb.errors import InstanceNote
 from sdpbb.plots.pages import write_html_report
 from sdpbb.plots.pictures import RED
 from sdpbb.problem import Instance, MaximumDiameter, MaximumSize, Origin, Partition
-from sdpbb.problem.formats import read_instance
+from sdpbb.problem.formats import labels_file, read_instance
 from sdpbb.problem.origin import Scaling
 from sdpbb.run.solver import solve
 from sdpbb.runtime.document import element, html
@@ -158,3 +159,12 @@ def test_clusters_are_told_by_names_and_in_the_units_of_the_user():
         assert text in page.texts
     first = np.array([[0.0, 0.0], [0.2, 0.1], [0.1, 0.3], [2.6, 2.6]]).mean(axis=0)
     assert f"<td>{10.0 + 2.0 * first[0]:.5g}</td>" in html
+
+
+def test_labels_can_be_saved_from_the_page():
+    result = solve(GROUPS)
+    saved = re.search(
+        r'<a href="data:text/csv;base64,([^"]*)" download="clusters.csv">',
+        html_report(GROUPS, result),
+    )
+    assert base64.b64decode(saved[1]) == labels_file(result.labels, GROUPS.origin)

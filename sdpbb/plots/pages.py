@@ -22,8 +22,10 @@ from sdpbb.plots import plot_bounds, plot_clusters
 from sdpbb.plots.pictures import require_matplotlib, svg
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
+from sdpbb.problem.formats import labels_file
 from sdpbb.runtime.document import (
     Document,
+    Download,
     Facts,
     Part,
     Picture,
@@ -44,8 +46,9 @@ from sdpbb.search.trace import Trace
 
 # Maximum clusters with a row, features with means, and named members of a cluster.
 MOST_CLUSTERS, MOST_FEATURES, MOST_MEMBERS = 500, 100, 500
-# Maximum points for silhouettes, and letters of a name.
-MOST_SILHOUETTES, LONGEST = 5_000, 60
+# Maximum points for silhouettes, and for a file of labels within the page: about a megabyte.
+MOST_SILHOUETTES, MOST_LABELS = 5_000, 50_000
+LONGEST = 60  # letters of a name
 
 NOTE = (
     "Clusters are numbered by their first point, as in the labels. The RMS distance is the root of "
@@ -224,7 +227,10 @@ def clustering(
         )
     picture = Picture(description, caption, lambda: plot_clusters(instance, partition))
     table, note = _cluster_table(instance, partition), Text(NOTE, "note")
-    return Section(heading, [*parts, table, note, picture, members(instance, partition)])
+    parts += [table, note, picture, members(instance, partition)]
+    if instance.n_points <= MOST_LABELS:
+        parts.append(Download("clusters.csv", labels_file(partition.labels, instance.origin)))
+    return Section(heading, parts)
 
 
 def _cluster_table(instance: Instance, partition: Partition) -> Table:

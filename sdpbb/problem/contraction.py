@@ -83,7 +83,7 @@ class Contraction:
 
     @cached_property
     def limited_amounts(self) -> tuple[Quantity, ...]:
-        """Limited points, weights, sizes of classes and least amounts: every block has some."""
+        """Limited quantities of which every block has some: points, weights, least amounts."""
         return tuple(each for each in self.quantities if each.has_all_points)
 
     @property
@@ -131,8 +131,8 @@ class Contraction:
     def is_monotone(self) -> bool:
         """True if every part of an allowed cluster is allowed, and costs no more.
 
-        This is for exactly k clusters, so limits that follow from the largest size or weight do not
-        count. `Instance.is_monotone` compares numbers of clusters.
+        A least that follows from the largest size or weight does not count: k clusters within that
+        satisfy it anyway. `Instance.is_monotone` compares numbers of clusters.
         """
         return not self.two_sided_quantities and not self.soft
 

@@ -94,7 +94,7 @@ class SolverParameters(Parameters):
 
     gap: float = parameter(
         1e-4,
-        "Stop at a relative gap (upper - lower) / upper of at most this.",
+        "Stop at a relative gap, (cost - lower bound) / cost, of at most this.",
         reason='Values below 1e-12 count as 1e-12. The run ends as "feasible" if costs are too '
         "small, relative to distances, for double precision.",
         ge=0,
@@ -102,21 +102,21 @@ class SolverParameters(Parameters):
     )
     time_limit: float = parameter(
         math.inf,
-        "Stop after this many seconds (all resumes together).",
+        "Stop after this many seconds, counted over all resumes.",
         gt=0,
         infinite=True,
         unit="seconds",
     )
     node_limit: int | None = parameter(
         None,
-        "Stop after this many nodes (all resumes together).",
+        "Stop after this many nodes, counted over all resumes.",
         reason="A signed 64-bit number, as integers of TOML are.",
         ge=1,
         largest=2**63 - 1,
     )
     memory_limit: float = parameter(
         math.inf,
-        "Stop if all processes here use more MiB than this.",
+        "Stop if the processes of the run use more MiB.",
         gt=0,
         infinite=True,
         unit="MiB",
@@ -137,7 +137,7 @@ class SolverParameters(Parameters):
     )
     dask: str | None = parameter(
         None,
-        "Dask cluster that evaluates nodes. Needs workers = 1.",
+        "Dask cluster for the nodes; not with workers > 1.",
         unit="an address such as tcp://host:8786",
     )
     mpi: bool = parameter(
@@ -148,7 +148,7 @@ class SolverParameters(Parameters):
     bounding: Bounding = parameter(
         "hybrid",
         "Lower bounds: sdp (semidefinite relaxation), colgen (column generation, for many small "
-        "clusters), hybrid (both; starts with subsets if there are many blocks), or "
+        "clusters), hybrid (both; starts with subsets if there are many points), or "
         "decomposition (always subsets first).",
     )
     certify: bool = parameter(

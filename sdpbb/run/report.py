@@ -38,7 +38,7 @@ from sdpbb.search.result import Result
 LOGGER = logging.getLogger("sdpbb")
 # Without a handler Python writes warnings to standard error.
 LOGGER.addHandler(logging.NullHandler())
-_WARNINGS = (MemoryShort, WorkerCrashed, NodeLeft, SubsetLost, CheckpointFailed)
+WARNINGS = (MemoryShort, WorkerCrashed, NodeLeft, SubsetLost, CheckpointFailed)
 
 # Minimum seconds between two lines without a new clustering.
 INTERVAL = 0.5
@@ -226,5 +226,5 @@ def log(event: Event) -> None:
             LOGGER.info("%s", result)
         case _:
             if text := notice(event):
-                level = logging.WARNING if isinstance(event, _WARNINGS) else logging.INFO
+                level = logging.WARNING if isinstance(event, WARNINGS) else logging.INFO
                 LOGGER.log(level, "%s", text)

@@ -1,4 +1,4 @@
-"""A result as a document: verdict, facts, tables, texts and pictures; as plain text, and as HTML.
+"""A result as a document: verdict, facts, tables, texts, pictures, files; in plain text and HTML.
 
 Each kind of result has one document. Terminals and notebooks show it without pictures;
 `sdpbb.plots.pages` makes a page from it.
@@ -6,6 +6,7 @@ Each kind of result has one document. Terminals and notebooks show it without pi
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -98,6 +99,17 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Download:
+    """File of CSV that readers of a page can save; for pages only.
+
+    file : its name
+    """
+
+    file: str
+    content: bytes
+
+
+@dataclass(frozen=True)
 class Section:
     """Parts under a heading.
 
@@ -109,7 +121,7 @@ class Section:
     folded: bool = False
 
 
-Part = Verdict | Facts | Table | Text | Picture | Section
+Part = Verdict | Facts | Table | Text | Picture | Download | Section
 
 
 @dataclass(frozen=True)
@@ -133,7 +145,7 @@ _NUMBER = re.compile(r"[-+]?(\d[\d.,]*(e[-+]?\d+)?|inf)( ?%| s| min| h)?|-")
 
 
 def plain_text(document: Document) -> str:
-    """Return a document as plain text: all but pictures and folded sections."""
+    """Return a document as plain text: all but pictures, files and folded sections."""
     return "\n\n".join(_blocks(document.parts))
 
 
@@ -239,6 +251,9 @@ def fragment(
             return element("p", text, **({"class_": "note"} if style == "note" else {}))
         case Picture():
             return draw(part)
+        case Download(file, content):
+            link = f"data:text/csv;base64,{base64.b64encode(content).decode('ascii')}"
+            return element("p", element("a", f"Save {file}", href=link, download=file))
         case Section(heading, parts, folded):
             inner = [fragment(each, draw, level + 1) for each in parts]
             if folded:

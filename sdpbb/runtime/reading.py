@@ -95,7 +95,7 @@ class Reading(Parameters):
     )
     drop: tuple[str, ...] = parameter(
         (),
-        "Column to ignore; without headings, its number.",
+        "Column to ignore; without headings, its number from 1.",
         unit="a list of names",
     )
     weight_column: str | None = parameter(
@@ -123,7 +123,7 @@ class Reading(Parameters):
     )
     missing: Literal["drop-rows", "mean", "median"] | None = parameter(
         None,
-        "What to do with missing values; else an error.",
+        "Drop or fill missing values; else an error.",
         reason="Constraints on rows that are dropped are refused.",
         unit="'drop-rows', 'mean', 'median'",
     )
@@ -134,7 +134,7 @@ class Reading(Parameters):
     )
     one_hot: tuple[str, ...] = parameter(
         (),
-        "Column of categories. Different ones add 1 to the squared distance, or W with NAME=W.",
+        "Column of categories. Different ones are 1 farther apart in squared distance; W: NAME=W.",
         unit="a list of names",
     )
     metric: Literal["euclidean", "cosine", "kernel", "squared-distances"] = parameter(
@@ -150,8 +150,7 @@ class Reading(Parameters):
     )
     known_weight: float | None = parameter(
         None,
-        "Cost of each pair of rows that contradicts the known classes. Without it, classes are "
-        "hard.",
+        "Cost of each pair of rows that contradicts the known classes. Without it, no pair may.",
         gt=0,
         unit="a squared distance",
         reason="In the units of the sum of squares; the result names the rows that contradict it.",
@@ -163,7 +162,7 @@ class Reading(Parameters):
     )
     as_points: bool = parameter(
         False,
-        "Accept data that look like a distance matrix.",
+        "Cluster rows that look like distances.",
         reason="A square symmetric table with a zero diagonal is refused otherwise.",
     )
 

@@ -1,4 +1,4 @@
-"""Evaluation of one node (`evaluate`): a pure function of picklable values."""
+"""Evaluation of one node (`evaluate`): a function of picklable values, without a state."""
 
 from __future__ import annotations
 

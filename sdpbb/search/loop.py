@@ -103,7 +103,7 @@ class TaskRounds:
         """Do tasks until there is none, or a limit is reached.
 
         Each round begins tasks while a worker is free, and waits for a moment. Yield the tasks that
-        have ended, each with its node or subset. A task without a value has ended two workers.
+        have ended, each with its node or subset. A task without a value has killed two workers.
         """
         while True:
             self._check_limits()

@@ -59,7 +59,7 @@ class Termination(Enum):
     NODE_LIMIT = "node_limit"
     MEMORY_LIMIT = "memory_limit"
     WORKERS_LOST = "workers_lost"
-    """Only nodes remain that have crashed two workers."""
+    """No node is left to evaluate, and at least one has crashed two workers."""
     PRECISION = "precision"
     """Double precision leaves a gap: costs are too small relative to squared distances, or a
     certificate cannot show what was proven."""

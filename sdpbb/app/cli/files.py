@@ -291,8 +291,8 @@ class LabelOutputs(PageOutputs):
     labels: Annotated[
         str | None,
         options.output(
-            help="A label per line; a .csv has the names of points, in the format of DATA. '-' as "
-            "for --json."
+            help="A label per line; a .csv has the names of points, with the separators of DATA. "
+            "'-' as for --json."
         ),
     ] = None
 
@@ -318,7 +318,7 @@ class LabelOutputs(PageOutputs):
 
 
 Certificate = Annotated[
-    str | None, options.output(help="A proof that 'sdpbb verify' checks without the engine.")
+    str | None, options.output(help="A proof that 'sdpbb verify' checks without the solver.")
 ]
 
 
@@ -387,16 +387,15 @@ class Running:
             self.tell(text)
 
     def progress(self, summarise: bool = False) -> Observer:
-        """Return the observer that writes the progress table; for a quiet run, only errors."""
-        from sdpbb.run.report import ProgressTable, notice
-        from sdpbb.search.events import CheckpointFailed
+        """Return the observer that writes the progress table; for a quiet run, only warnings."""
+        from sdpbb.run.report import WARNINGS, ProgressTable, notice
 
-        def say_errors(event: Event) -> None:
-            if isinstance(event, CheckpointFailed):
-                say(notice(event))
+        def say_warnings(event: Event) -> None:
+            if isinstance(event, WARNINGS) and (text := notice(event)):
+                say(text)
 
         if self.quiet:
-            return say_errors
+            return say_warnings
         return ProgressTable(cast(TextIO, self.log), installed_version(), summarise=summarise)
 
 

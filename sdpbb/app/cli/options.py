@@ -255,7 +255,7 @@ LabelsColumn = Annotated[
     option(
         "--column",
         metavar="NAME",
-        help="Column with the labels; without headings, its number.",
+        help="Column with the labels; without headings, its number from 1.",
         default="the only column of labels",
     ),
 ]
@@ -267,9 +267,9 @@ Constraints = Annotated[
     str | None,
     option(
         metavar="FILE",
-        help="Lines 'ML i j' (must-link), 'CL i j' (cannot-link), rows from 0; soft: 'SML i j w', "
-        "'SCL i j w'; 'GAMMA x' (maximum diameter), 'DELTA x' (minimum separation); MINSIZE, "
-        "MAXSIZE, SIZES, MINWEIGHT, MAXWEIGHT, OVERLAP, DIFFERENCE, SOFTCL.",
+        help="CSV with columns type, i, j; or lines 'ML i j' (together), 'CL i j' (apart), soft "
+        "'SML i j w', 'SCL i j w', 'MINSIZE n', 'MAXSIZE n', GAMMA (diameter), DELTA (separation), "
+        "SIZES, MINWEIGHT, MAXWEIGHT, OVERLAP, DIFFERENCE, SOFTCL. i, j: names, or rows from 0.",
     ),
 ]
 Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.", group=ENGINE)]
@@ -278,8 +278,8 @@ ParametersFile = Annotated[
     option(
         "--parameters",
         metavar="FILE",
-        help="TOML file with parameters of the engine, as of 'sdpbb parameters --toml'. Options "
-        "take precedence.",
+        help="TOML file with parameters of the engine, as 'sdpbb parameters --toml' prints. "
+        "Options take precedence.",
         group=ENGINE,
     ),
 ]

@@ -297,8 +297,8 @@ def verify(
     exact: Annotated[
         bool,
         options.flag(
-            help="Use ball arithmetic (python-flint) instead of rounded numbers, without relying "
-            "on an analysis of rounding errors. Slower; proofs by prices are not supported."
+            help="Prove bounds in ball arithmetic (python-flint), which tracks each rounding by "
+            "itself. Slower; proofs by prices are not supported."
         ),
     ] = False,
     outputs: Outputs = Outputs(),

@@ -12,9 +12,8 @@ clustering into k clusters costs at least sum p + k v (`duals.py`). The parts ar
 - *price updates*: a restricted master programme over known clusters, by the simplex method with
   stabilisation or by an interior point method (`masters/`); or the ascent of a smooth dual function
   over known places (`places/dual.py`);
-- *enumeration* (`enumeration.py`): at given prices, all clusters of a clustering below a cutoff,
-and
-  the cheapest partition into k of them (`partitioning.py`), which closes the node;
+- *enumeration* (`enumeration.py`): at given prices, all clusters of a clustering below a cutoff.
+  The cheapest partition into k of them (`partitioning.py`) closes the node;
 - *incumbents*: roundings of master programmes (`primal.py`), and partitions;
 - *evidence*: prices and v, which the checker proves by its own search; for an enumeration also the
   multipliers of the partition;

@@ -27,7 +27,8 @@ from sdpbb.problem import Contraction
 
 # Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12
-# Kinds whose matrices depend on what is known of a node, more than when a cut was found.
+# Kinds whose matrices depend on facts of the node. A child may know more facts than the node that
+# found the cut.
 _STRICTER = ("pentagons", "point_sets", "weight_sets", "point_cliques", "weight_cliques")
 
 
@@ -170,7 +171,7 @@ def _group(kind: str, rows: NDArray[np.int64], count: int, relaxation: Relaxatio
 def _rows_once(members: DefiningBlocks) -> NDArray[np.int64]:
     """Return the rows (4, number) of all cuts: cut, place, block and number, in this order.
 
-    Rows of the same place and block of a cut are one.
+    Rows with the same place and block of a cut become one, and their numbers add up.
     """
     rows = np.stack([members.owner, members.place, members.block, members.number]).astype(np.int64)
     rows = rows[:, np.lexsort(rows[2::-1])]

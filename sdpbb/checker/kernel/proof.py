@@ -6,9 +6,9 @@ below it, and by the child where they do not.
 
 The value of a node is a lower bound on the cost of each of its clusterings. At the end of the node
 it is infinity if no clustering exists, the lesser value of both children after a split, else 0.
-From there, the steps change it in reverse order. A bound x raises a lower value to x. Pairs that
-are apart in all clusterings cheaper than x lower a higher value to x: the clusterings that are left
-out cost x or more.
+From there, the steps change it in reverse order. A bound x raises a lower value to x. If pairs
+are fixed apart in all clusterings cheaper than x, a value above x counts as x: clusterings that
+have such a pair together cost x or more.
 """
 
 from __future__ import annotations

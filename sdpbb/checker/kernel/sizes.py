@@ -1,4 +1,4 @@
-"""Measures of clusters, their points and weights: limits as stated, and as they follow.
+"""Limits on the points and weights of clusters: as stated, and the narrowest that follow.
 
 *Units.* A sum of floats depends on the order of addition. So weights become whole units. Let u be
 the power of two for which the sum of all weights is in [2^50, 2^51) u. A weight w counts as
@@ -80,14 +80,14 @@ class StatedMeasure:
 
 @dataclass(frozen=True)
 class SizeLimits:
-    """Limits on the sums of a quantity in k clusters: of points, or of units of weight.
+    """Limits on the sums of a quantity in k clusters: of points, units of weight, or pairs.
 
     Each cluster has `least` to `most` of the quantity. If ranges are listed, there is a cluster for
     each of them. The limits of `of` are as narrow as possible: some k sums within them add up to n
     and include `least`, and some include `most`, unless no k sums do (`is_empty`).
 
     n : the quantity of all clusters together
-    least : 1 or more
+    least : 0 or more; 1 or more of points and weights, as no cluster is empty
     listed : k ranges in ascending order, not all of them equal, or None
     """
 

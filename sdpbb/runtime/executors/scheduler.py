@@ -85,7 +85,7 @@ class TaskExecutor:
         return False
 
     def kill(self) -> None:
-        """End at once, with running tasks if possible; can be repeated."""
+        """End the workers at once, and their tasks where the executor can; may be repeated."""
 
 
 class SerialExecutor(TaskExecutor):

@@ -10,8 +10,8 @@ block j,
 
     b Z_ii - sum of n_j Z_ij >= 0,    sum of n_j Z_ij - a Z_ii >= 0,
 
-as both sides are (b - |C|) Z_ii and (|C| - a) Z_ii, |C| being the points of the cluster of i. What
-limits say of the weight of a cluster is in `sdpbb.checker.kernel.sizes`.
+as both sides are (b - |C|) Z_ii and (|C| - a) Z_ii, |C| being the points of the cluster of i. The
+bounds that limits imply on the weight of a cluster are in `sdpbb.checker.kernel.cuts.inequalities`.
 
 **Size pairs.** Where every cluster has a to b points, or weighs as much, for any two blocks i, j,
 

@@ -98,7 +98,7 @@ def star_cuts(
         of_leaves = range(1, size + 1)
         shared = [(a, b, 1.0) for a, b in combinations(of_leaves, 2)]
         entries = [(0, 0, 1.0), *shared, *((0, leaf, -1.0) for leaf in of_leaves)]
-        vector = np.array([-1] + [1] * size)
+        vector = np.array([-1] + [1] * size)  # the same cut for the checker: an integer vector
         cuts = cuts + CutSet.of_rows("vectors", rows, entries, number=vector)
     return cuts.select(np.argsort(np.concatenate(places)))
 

@@ -1,6 +1,6 @@
-"""Templates: inequalities on a few places. Each row of blocks in these places is a cut.
+"""Integer vectors and templates: inequalities on places, proven for many rows of blocks at once.
 
-A template is proven once, not for each row. There are two proofs that it is valid.
+Each row of blocks in these places is a cut. There are two proofs that it is valid.
 
 *Integer vector.* Let places have whole numbers y_p, and let y(C) be their sum over the places in a
 cluster C. With numbers alpha >= 0 and beta, let f(v) = alpha v (v - 1) / 2 + beta v. Then
