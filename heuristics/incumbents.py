@@ -71,7 +71,7 @@ class PreparedSearch:
     schedule : efforts of the searches
     known : labels (m,) that satisfy the cannot-links, the best so far
     time_left : time left for all searches together, inf for no limit, 0 when it is up
-    is_root : whether the contraction is that of a search's root, which may be searched longer
+    is_root : whether the contraction belongs to the root of a search, which is searched longer
     """
 
     schedule: HeuristicSchedule
@@ -235,7 +235,7 @@ class MultiStart:
     def _relocate(self, descent: Descent, rng: np.random.Generator) -> None:
         """Descend repeatedly from the best clustering with relocated centres.
 
-        Relocate one centre, or with many blocks all those that a search in a coreset moves. Within
+        Relocate one centre; with many blocks, all centres that a search in a coreset moves. Within
         limits, end after a number of failures in a row.
         """
         contraction, most = descent.contraction, self.parameters.n_relocations

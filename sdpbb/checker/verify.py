@@ -77,7 +77,7 @@ def verify(
 
 
 def _require_same_instance(certificate: Certificate, stated: StatedInstance) -> None:
-    """Raise `Rejected` unless n, d, k and all digests of the claim are those of the instance."""
+    """Raise `Rejected` unless n, d, k and all digests of the claim agree with the instance."""
     shape = (certificate.n, certificate.d)
     if stated.points.shape != shape:
         raise Rejected(

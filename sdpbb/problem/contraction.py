@@ -119,7 +119,7 @@ class Contraction:
 
     @cached_property
     def upper_limits(self) -> UpperLimits:
-        """Upper limits on quantities, without those that no set free of cannot-links exceeds."""
+        """Upper limits on quantities that a set without cannot-links can exceed."""
         return UpperLimits.of(self.quantities, self.n_blocks, self.cannot_link)
 
     @cached_property

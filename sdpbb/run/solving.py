@@ -81,7 +81,7 @@ class Run:
     """Run of the solver.
 
     state : of a new run, or read from a checkpoint. The run changes it. Once the bounding of the
-        root as a whole begins, its parameters are those of the `Plan`
+        root as a whole begins, its parameters come from the `Plan`
     observer : receives events
     interrupt : ends the run when it is set
     checkpoint, certificate : files to write; None: no file. The second may be a `CertificateOrder`

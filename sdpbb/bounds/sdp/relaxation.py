@@ -1,4 +1,4 @@
-"""Contracted Peng-Wei relaxation in the coordinates the solver works in."""
+"""Contracted Peng-Wei relaxation of a node, in the coordinates of the solver."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from sdpbb.checker.kernel.rules import Measure
 from sdpbb.problem import Contraction
 from sdpbb.problem.quantities import POINTS
 
-# Rows this many times longer than nine tenths of all are outliers.
+# A row is an outlier if it is this many times longer than the nine tenths of shorter rows.
 OUTLIER = 10.0
-# Where outliers are what costs, so are those that are this many times farther than k centres reach.
+# If outliers cause most of the cost: a row is an outlier only beyond this many times the radius
+# around k centres that covers all rows.
 FARTHEST = 100.0
-# Right-hand sides are tabulated at so many measures at most: exact for that many points.
+# Maximum measures with a tabulated right-hand side. With at most as many points all are exact.
 _ENTRIES = 2**16
 
 
 class SplitTable(NamedTuple):
-    """Right-hand sides of capacity cuts of sets that measure multiples of a step.
+    """Right-hand sides of capacity cuts for sets whose measure is a multiple of a step.
 
-    sides : -inf of sets that need not be split
-    filled : whole numbers of clusters that they can fill
+    sides : -inf: such sets need not be split
+    filled : number of clusters that such sets can fill
     """
 
     step: float
@@ -37,7 +38,7 @@ class SplitTable(NamedTuple):
 
     @classmethod
     def of(cls, measure: SetMeasure) -> SplitTable | None:
-        """Return the table of a measure; None where no set is split."""
+        """Return the table of a measure; None: no set has to be split."""
         n = measure.limits.n
         step = max(1, -(-n // _ENTRIES))
         at = np.minimum(np.arange(n // step + 2, dtype=np.int64) * step, n)
@@ -67,15 +68,15 @@ class Relaxation:
     Attributes
     ----------
     k : number of clusters
-    n : weight of all points, their number where they have none
+    n : weight of all points; without weights, their number
     u : (m,) unit vector
-    K : (m, m) symmetric (0 where all block means coincide)
+    K : (m, m) symmetric; 0 if all block means coincide
     scale, total : > 0 and >= 0, in squared units of the data
-    rounding : what the sums behind K and total may have lost to rounding, in the same units
-    soft : (m, m) weights of the soft pairs over scale, > 0 of cannot-links and < 0 of must-links, a
-        little less than they are (see `sdpbb.problem.soft_blocks`); None where there are none
+    rounding : bound on the rounding error of the sums behind K and total, in the same units
+    soft : (m, m) weights of soft pairs over scale, rounded down in absolute value: > 0 for
+        cannot-links, < 0 for must-links (`sdpbb.problem.soft_blocks`). None: no soft pairs
     weights : (m,) block weights e
-    limits : on the weights of clusters, as the checker has them; None: no limits
+    limits : limits on the weights of clusters, in the checker's form; None: no limits
     forbidden : (m, m) bool, the cannot-linked pairs
     """
 
@@ -120,12 +121,12 @@ class Relaxation:
 
     @cached_property
     def node(self) -> NodeFacts:
-        """Facts about the node for the checker's cuts, soft pairs left out."""
+        """Facts about the node for the checker's cuts, without soft pairs."""
         return NodeFacts(self.k, self.weights, self.forbidden, self.limits)
 
     @property
     def measures(self) -> dict[str, SetMeasure]:
-        """Measures of blocks for each family of capacity cuts, of those that limits are on."""
+        """Measure of blocks for each family of capacity cuts whose measure has limits."""
         return {
             family: measure
             for family, in_units in (("point_sets", False), ("weight_sets", True))
@@ -134,7 +135,7 @@ class Relaxation:
 
     @cached_property
     def set_limits(self) -> dict[str, tuple[SetMeasure, SplitTable]]:
-        """Measures, and tables of splits, for each family of capacity cuts that splits a set."""
+        """Measure and table of splits for each family of capacity cuts that splits a set."""
         return {
             family: (measure, table)
             for family, measure in self.measures.items()
@@ -150,9 +151,9 @@ class Relaxation:
     def kernel(self) -> NDArray[np.float64]:
         """Orthonormal columns V (m, p), orthogonal to u, with Y V = 0 for every clustering.
 
-        For k = 2 each block shares its cluster with one of two cannot-linked ones, Z_ij + Z_ih =
-        Z_ii for any such pair (j, h). So two such pairs Q, Q' without common blocks have
-        Z (1_Q - 1_Q') = 0. No columns for k > 2: cannot-link cliques of k blocks are rare there.
+        For k = 2, each block shares its cluster with one block of each cannot-linked pair (j, h):
+        Z_ij + Z_ih = Z_ii. So two disjoint pairs Q, Q' satisfy Z (1_Q - 1_Q') = 0. For k > 2 there
+        are no columns, as cannot-link cliques of k blocks are rare.
         """
         used = np.zeros(self.m, dtype=bool)
         pairs = []
@@ -162,8 +163,8 @@ class Relaxation:
                 pairs.append((j, h))
         if len(pairs) < 2:
             return np.empty((self.m, 0))
-        # D^-1/2 1_Q of disjoint pairs are orthogonal; of their combinations sum_Q x_Q D^-1/2 1_Q
-        # with sum_Q x_Q = 0, a reflection of the coordinates has an orthonormal basis.
+        # The vectors D^-1/2 1_Q of disjoint pairs are orthogonal. A reflection of their coordinates
+        # gives an orthonormal basis of their combinations sum_Q x_Q D^-1/2 1_Q with sum_Q x_Q = 0.
         j, h = np.array(pairs).T
         r = self.inverse_roots
         norm = np.hypot(r[j], r[h])
@@ -179,7 +180,7 @@ class Relaxation:
     def deflated(self, M: NDArray[np.float64], value: float) -> NDArray[np.float64]:
         """Return (I - V V') M (I - V V') + value V V' for the kernel V.
 
-        It is M itself where there is none.
+        Without a kernel it is M.
         """
         V = self.kernel
         if V.shape[1] == 0:
@@ -196,7 +197,7 @@ class Relaxation:
 
 
 def _limits(contraction: Contraction) -> ClusterLimits | None:
-    """Return the limits on the weights of clusters, which are numbers of points without weights."""
+    """Return the limits on the weights of clusters; without weights, on their points."""
     instance = contraction.instance
     if instance is None or instance.weights is None:
         return None if instance is None else contraction.size_limits
@@ -211,17 +212,17 @@ def _soft_weights(contraction: Contraction, scale: float) -> NDArray[np.float64]
     soft = contraction.soft
     if not soft:
         return None
-    # Less than they are by more than what sums of weights and a few products lose.
+    # Rounded down by more than the rounding error of sums of weights and a few products.
     less = 1.0 - 2.0 * soft.rounding - 16.0 * float(np.finfo(np.float64).eps)
     return soft.matrix(contraction.n_blocks) * (less / scale)
 
 
 def _typical_length(contraction: Contraction) -> float:
-    """Return the length in which K has Frobenius norm 1 once outliers are pulled in.
+    """Return the unit of length in which K has Frobenius norm 1, after outliers are moved closer.
 
-    One of them would otherwise leave the rest of the data no digits to be seen by; and as it moves
-    the mean as well, lengths are taken from the median. Where there are more outliers in different
-    places than clusters for them, nearly all of the cost is theirs, and the length as well.
+    Otherwise one outlier would set the unit, and the other points would lose their digits. An
+    outlier also moves the mean, so lengths are distances from the median. If outliers are in more
+    places than there are clusters, they cause nearly all of the cost, and set the unit, too.
     """
     centred = contraction.means - np.median(contraction.means, axis=0)
     roots = np.sqrt(contraction.weights)
@@ -245,7 +246,8 @@ def _covering_radius(
 ) -> float:
     """Return the largest norm of a row about the nearest of k centres, chosen farthest first.
 
-    rows : (m, r) the points times roots (m,); the first centre is 0, about which they have norms
+    rows : (m, r) the points times roots (m,)
+    norms : (m,) of the rows: their distances from the first centre, 0
     """
     nearest = norms
     for _ in range(k - 1):

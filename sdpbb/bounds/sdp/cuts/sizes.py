@@ -1,26 +1,27 @@
-"""Cuts where the sizes of clusters are limited, or their weights.
+"""Cuts for limits on the sizes or weights of clusters.
 
-The cluster of block i has 1 / Z_ii points, or weighs as much where points have weights. Where every
-cluster has a to b points,
+The cluster of block i has 1 / Z_ii points; with weights, 1 / Z_ii is its weight. If every cluster
+has a to b points,
 
     Z_ii >= 1 / b,    - Z_ii >= - 1 / a.
 
-Where points have weights, and their numbers are limited, these are row sums: with n_j points in
-block j,
+If points have weights, but limits are on numbers of points, the cuts are on row sums: with n_j
+points in block j,
 
     b Z_ii - sum of n_j Z_ij >= 0,    sum of n_j Z_ij - a Z_ii >= 0,
 
-as both sides are (b - |C|) Z_ii and (|C| - a) Z_ii, |C| being the points of the cluster of i. The
-bounds that limits imply on the weight of a cluster are in `sdpbb.checker.kernel.cuts.inequalities`.
+as the left sides are (b - |C|) Z_ii and (|C| - a) Z_ii, with |C| the number of points of the
+cluster of i. The bounds that limits imply on the weight of a cluster are in
+`sdpbb.checker.kernel.cuts.inequalities`.
 
-**Size pairs.** Where every cluster has a to b points, or weighs as much, for any two blocks i, j,
+**Size pairs.** If every cluster has a to b points (or this weight), then for any two blocks i, j,
 
     b Z_ii - a Z_jj - (b - a) Z_ij >= 0.
 
-Valid: if i and j share a cluster, the terms cancel; if not, b Z_ii >= 1 >= a Z_jj. It says more
-than the pair cut Z_ii >= Z_ij wherever Z_jj > Z_ii, as that times (b - a) is less by
-a (Z_jj - Z_ii). Of two points of two clusters of listed sizes, it is that no probability of i being
-in the smaller one and j in the larger one is negative.
+Valid: if i and j share a cluster, the terms cancel; if not, b Z_ii >= 1 >= a Z_jj. If Z_jj > Z_ii,
+it is stronger than (b - a) times the pair cut Z_ii >= Z_ij, by a (Z_jj - Z_ii). For two points and
+two clusters of listed sizes it means: the probability that i is in the smaller cluster and j in the
+larger one is not negative.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ PAIR_TOLERANCE = 1e-5
 
 
 def separate_sizes(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-    """Return the violated cuts on the diagonal of Z, and the most violated ones on its rows."""
+    """Return the violated cuts on the diagonal of Z, and the most violated cuts on its rows."""
     limits, entries = relaxation.limits, np.diag(Z)
     if limits is None:
         return CutSet.empty()
@@ -64,9 +65,9 @@ def separate_sizes(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
 
 
 def _rows(Z: NDArray[np.float64], points: Measure) -> CutSet:
-    """Return the most violated cuts on the points of clusters, of each row two at most.
+    """Return the most violated cuts on the points of clusters, at most two for each row.
 
-    points : the measure that counts them
+    points : the measure that counts points
     """
     cuts, m = CutSet.empty(), len(Z)
     counts, limits = points.values.astype(np.float64), points.limits
@@ -93,7 +94,7 @@ def _rows(Z: NDArray[np.float64], points: Measure) -> CutSet:
 
 
 def separate_size_pairs(Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-    """Return the most violated cuts on pairs of blocks where sizes or weights may differ."""
+    """Return the most violated size pairs; none if all sizes (or weights) are equal."""
     limits, r = relaxation.limits, relaxation.inverse_roots
     if limits is None or not limits.least < limits.most:
         return CutSet.empty()
@@ -112,7 +113,7 @@ def _violated_pairs(
     first: int,
     last: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Return i, j and the distances to the cut of the violated ones with first <= i < last."""
+    """Return i, j and the distance of Z to the cut, for violated size pairs: first <= i < last."""
     entries, squares = np.diag(Z), inverse_roots**2
     own = b * entries[first:last, None]
     lacking = (b - a) * Z[first:last] - own
@@ -129,13 +130,13 @@ def _violated_pairs(
 
 
 def size_pair_entries(limits: ClusterLimits) -> tuple[tuple[int, int, float], ...]:
-    """Return the terms of a size pair on the places of i and j."""
+    """Return the terms of a size pair; columns 0 and 1 are i and j."""
     a, b = float(limits.least), float(limits.most)
     return ((0, 0, b), (1, 1, -a), (0, 1, -difference_down(b, a)))
 
 
 def difference_down(most: float, least: float) -> float:
-    """Return at most most - least; the difference itself of whole numbers."""
-    # Those of a `SizeLimits` are below 2^53, where differences are exact; weights may be beyond.
+    """Return most - least, rounded down unless both are whole numbers."""
+    # Differences of whole numbers below 2^53 are exact; weights may be larger.
     is_exact = most < 2**53 and float(most).is_integer() and float(least).is_integer()
     return most - least if is_exact else down(most - least)
