@@ -114,7 +114,8 @@ class BCKM(Heuristic):
         if search.labels is None:
             search.solve_exactly()
             if search.labels is not None:
-                stop = search.alternate(search.labels)
+                with suppress(OutOfTime):
+                    stop = search.alternate(search.labels)
         labels = known if search.labels is None else search.labels
         return SearchResult(labels, stop, search.n_iterations).lifted(contraction)
 

@@ -22,8 +22,8 @@ class MultiStartParameters:
         in a row without improvement, as each centre has a few dozen places near it. 0: no search
     local_search : whether exchanges along Kempe chains improve clusterings
     assignment_time_limit : seconds of integer programmes in one run, never more than the time left.
-        Only dense components of the cannot-link graph need them. Only then does a run depend on the
-        machine as well as on the seed
+        Dense components of the cannot-link graph need them, and limits with cannot-links. Only then
+        does a run depend on the machine as well as on the seed
     """
 
     n_starts: int = 10

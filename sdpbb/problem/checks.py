@@ -248,7 +248,7 @@ def _sizes_of_classes(
     """Return the sizes of the clusters of known classes, or raise an InstanceError."""
     names = ", ".join(shown(str(name)) for name in stated) or "(none)"
     prefix = f"sizes: of classes {names}; expected"
-    if classes is None:
+    if not classes:
         raise InstanceError(f"{prefix} known_classes, without known_weight and classes_may")
     if set(map(str, stated)) != set(classes):
         of_classes = ", ".join(map(shown, classes))
@@ -265,6 +265,7 @@ def _sizes_of_classes(
 
 def _checked_range(value: Any, argument: str, expected: str) -> Range:
     """Return the range given by one size or by two, or raise an InstanceError."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     ends = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     found = [number for end in ends if (number := as_integer(end)) is not None and number >= 1]
     if not 1 <= len(ends) == len(found) <= 2 or found[0] > found[-1]:
@@ -323,7 +324,7 @@ def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
 def _uneven(values: Any, argument: str, expected: str) -> str | None:
     """Return the message on the first row whose length differs from the others, or None."""
     rows = values if isinstance(values, (list, tuple)) else ()
-    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
+    lengths = [len(row) if isinstance(row, (list, tuple, str)) else np.size(row) for row in rows]
     other = next((at for at, length in enumerate(lengths) if length != lengths[0]), None)
     if other is None:
         return None

@@ -1,5 +1,6 @@
 """What transcripts cannot say of commands: wrong files of all kinds, processes, round trips."""
 
+import errno
 import json
 import os
 import signal
@@ -24,7 +25,7 @@ from sdpbb.app.cli.app import COMMANDS
 from sdpbb.app.cli.files import reading_files
 from sdpbb.app.cli.options import EngineOptions
 from sdpbb.constraint_sets import Drawing
-from sdpbb.errors import InstanceWarning, ParameterError
+from sdpbb.errors import CertificateError, InstanceWarning, ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
 from sdpbb.questions import check
@@ -67,6 +68,27 @@ def test_the_help_of_a_command_fits_two_screens(run, name, monkeypatch):
     assert lines[-1] == "Exit status: see 'sdpbb --help'."
     assert len(lines) <= 100
     assert max(map(len, lines)) <= 80
+
+
+def test_each_file_that_cannot_be_written_is_reported(run, folder, monkeypatch):
+    """The certificate comes last, and its error must not hide the others."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def without_certificate(*_: object) -> None:
+        raise CertificateError("x.cert: could not be written (full)") from OSError("full")
+
+    monkeypatch.setattr("sdpbb.app.cli.files.write_atomically", full)
+    monkeypatch.setattr("sdpbb.run.certificates.writer.write_certificate", without_certificate)
+    status, _, err = run(
+        "solve", "points.txt", "--json", "out.json", "--certificate", "x.cert", "-q"
+    )
+    assert status == ExitCode.BAD_INPUT
+    assert err.splitlines() == [
+        "error: out.json: could not be written (No space left on device)",
+        "error: x.cert: could not be written (full)",
+    ]
 
 
 SOLVE, CHECK, KMEANS, PCCC = "solve", "check", "heuristic kmeans", "heuristic pccc"

@@ -397,3 +397,19 @@ def test_an_exact_programme_finishes_where_no_vertex_is_binary(monkeypatch):
     sizes = [(result.labels[:5] == result.labels[i]).sum() for i in (5, 15)]
     assert sizes == [2, 1]
     assert BCKM(rho=1e308).run(instance).keeps_hard_constraints
+
+
+def test_the_clustering_of_the_exact_programme_stays_if_the_time_ends_with_it(monkeypatch):
+    has_ended, solve = [], bckm._PenaltyMethod.solve_exactly
+
+    def solve_last(search: bckm._PenaltyMethod) -> None:
+        solve(search)
+        has_ended.append(search.labels is not None)
+
+    monkeypatch.setattr(bckm._PenaltyMethod, "_pump", lambda search, S: S)  # no binary vertex
+    monkeypatch.setattr(bckm._PenaltyMethod, "solve_exactly", solve_last)
+    instance = Instance(np.random.default_rng(0).normal(size=(12, 2)), 3, cannot_link=[(0, 1)])
+    result = BCKM().run(instance, 1, stop=lambda: bool(has_ended))
+    assert has_ended == [True]
+    assert result.keeps_hard_constraints
+    assert result.stop is Stop.INTERRUPTED

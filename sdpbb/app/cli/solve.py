@@ -136,7 +136,7 @@ def _report(
     from sdpbb.search.events import Finished, all_of
 
     trace = _trace(outputs)
-    failures: list[InstanceError] = []
+    has_failed = False
 
     def document(result: Result) -> Document:
         from sdpbb.plots.pages import run_document
@@ -146,13 +146,15 @@ def _report(
     def write(event: Event) -> None:
         """Write the other files before the certificate, which may take long or fail."""
         if isinstance(event, Finished):
+            nonlocal has_failed
             result = event.result
             labels = None if result.partition is None else result.partition.labels
             labelling = outputs.labelling(labels, result.origin)
             try:
                 outputs.write(result, labelling, outputs.page(partial(document, result)))
             except InstanceError as failure:
-                failures.append(failure)
+                say(f"error: {failure}")
+                has_failed = True
 
     with running(outputs) as current:
         observers: list[Observer] = [current.progress(summarise=True), write]
@@ -161,9 +163,7 @@ def _report(
         result = run(all_of(*observers), current.interrupt)
         if result.partition is not None and outputs.json is None and outputs.labels is None:
             current.tell(LABELS_HINT)
-    if failures:
-        raise failures[0]
-    return exit_code(result)
+    return ExitCode.BAD_INPUT if has_failed else exit_code(result)
 
 
 def _trace(outputs: CertifiedOutputs) -> Trace | None:

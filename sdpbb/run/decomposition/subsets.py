@@ -305,11 +305,12 @@ class Subset:
             cost = Partition(numbered).cost(instance)
             has_all = int(numbered.max()) + 1 == instance.k
             node = Node(known_labels=numbered if has_all else None)
+        before = LITTLE if instance.limits else FROM_KNOWN
         context = replace(
             whole,
             instance=instance,
             bounding=bounding,
-            heuristic=HeuristicSchedule(FROM_KNOWN, LITTLE, LITTLE),
+            heuristic=HeuristicSchedule(before, LITTLE, LITTLE),
             fixing=False,
             may_bound=True,
             heuristic_iterations=HEURISTIC_ITERATIONS,

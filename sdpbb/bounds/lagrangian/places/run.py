@@ -393,10 +393,10 @@ def exercise() -> None:
 def cells_of(points: NDArray[np.float64], labels: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     """Return the cell (n,) of each point: neighbours in one cluster, as many points in each cell.
 
-    There are about `most` cells, and at most one for each point. With boxes of the space instead,
+    There are at most `most` cells, and one more for each cluster. With boxes of the space instead,
     666 and 1,000 constrained points in 100 clusters take 1.6 to 3.6 times as long.
     """
-    size, n_cells = max(1, len(points) // most), 0
+    size, n_cells = max(1, -(-len(points) // most)), 0
     cell = np.empty(len(points), np.intp)
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
