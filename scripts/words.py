@@ -27,17 +27,23 @@ INSTEAD = {
     r"None for none": "None: no limit, none given",
 }
 """Words to avoid, as regular expressions, and what to write instead."""
+PRONOUNS = {
+    r"(those|that) (of|which)|those that": "the noun instead of the pronoun",
+    r"so many": "the number before the thing",
+}
+"""Words to avoid in the package, too."""
 MOST_WORDS = 30  # of a sentence of a page; 25 are the aim
+PACKAGES = ("sdpbb/", "heuristics/")
 _FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 _BLOCKS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\. ))")
 _MARKUP = re.compile(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|<[^>]+>")
 
 
-def faults(text: str, is_page: bool) -> list[tuple[int, str]]:
+def faults(text: str, is_page: bool, is_package: bool = False) -> list[tuple[int, str]]:
     """Return (line, message) for each fault of a text."""
     found = [
         (_line(text, match.start()), f"{match[0]!r}: write {instead!r}")
-        for pattern, instead in INSTEAD.items()
+        for pattern, instead in (INSTEAD | (PRONOUNS if is_package else {})).items()
         for match in re.finditer(rf"\b{pattern.replace(' ', chr(92) + 's+')}\b", text)
     ]
     return sorted(found + (_long_sentences(text) if is_page else []))
@@ -68,7 +74,8 @@ def main() -> None:
     """Check files; print their faults."""
     bad = False
     for name in sys.argv[1:]:
-        for line, message in faults(Path(name).read_text(encoding="utf-8"), name.endswith(".md")):
+        text, is_package = Path(name).read_text(encoding="utf-8"), name.startswith(PACKAGES)
+        for line, message in faults(text, name.endswith(".md"), is_package):
             print(f"{name}:{line}: {message}")
             bad = True
     sys.exit(bad)

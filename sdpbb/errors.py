@@ -26,14 +26,14 @@ class InstanceError(SdpbbError, ValueError):
 class InstanceWarning(UserWarning):
     """An instance is valid, but probably not what was meant.
 
-    The message is one line, as that of an InstanceError.
+    The message is one line, as for an InstanceError.
     """
 
 
 class InstanceNote(InstanceWarning):
     """A file was read in a way that its user may want to know of; nothing is wrong.
 
-    The message is one line, as that of an InstanceError.
+    The message is one line, as for an InstanceError.
     """
 
 

@@ -124,7 +124,7 @@ def test_what_was_done_to_the_data_heads_what_was_asked(tmp_path):
         "What was asked What was done to the data: Column 'name' names the rows. Column 'w' holds "
         "the weights of the rows. Column left out: 'class'. 1 missing value filled in by the "
         "median of 1 column: 'age'. Columns are standardized to mean zero and variance one: costs "
-        "and distances are in these units, means of clusters in those of the data. Points have "
+        "and distances are in these units, means of clusters in units of the data. Points have "
         "weights, 1 to 5: squared distances count times these. Divide 5 points into"
     ) in text
     with pytest.warns(InstanceNote):

@@ -62,8 +62,8 @@ class Dataset:
     def instance(self, constraint_set: str | None = None, k: int | None = None) -> Instance:
         """Return the instance of the points with a set of constraints.
 
-        constraint_set : one of `constraint_sets`; None for no constraints
-        k : number of clusters; None for that of classes
+        constraint_set : one of `constraint_sets`; None: no constraints
+        k : number of clusters; None: the number of classes
 
         Raises
         ------

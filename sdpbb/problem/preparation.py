@@ -31,7 +31,7 @@ from sdpbb.runtime.values import counted
 
 STANDARDIZED = (
     "columns are standardized to mean zero and variance one: costs and distances are in these "
-    "units, means of clusters in those of the data"
+    "units, means of clusters in units of the data"
 )
 """Step of a preparation with standardized columns."""
 

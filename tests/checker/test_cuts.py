@@ -99,7 +99,7 @@ CIRCLE, NONE = rows(*range(5), width=5), rows(width=4)
     ("group", "why", "node"),
     [
         (Vectors(rows(0, -1, width=2), (-1, 1)), r"outside of 0\.\.4", PLAIN),
-        (Vectors(np.zeros((1, 5), int), (1024,) * 5), "not those of a valid cut", PLAIN),
+        (Vectors(np.zeros((1, 5), int), (1024,) * 5), "do not give a valid cut", PLAIN),
         (Templates(rows(0), 1, ((0, 0, 1.0),), 0.5), "not valid", PLAIN),
         (Templates(rows(*[0] * 9, width=9), 9, ((0, 8, 1.0),), 0.0), "a template of 9", PLAIN),
         (Templates(MANY, 6, ((0, 1, 1.0),), 0.0), "patterns .*; expected at most 256", GRAPH),

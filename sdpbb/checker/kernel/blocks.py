@@ -164,8 +164,8 @@ class Blocks:
 
         The least cost stays the same. To see this, take two free blocks with the same points in
         clusters A and B of a cheapest clustering. Let d_A >= d_B be the distances of the points
-        from the means, N_A and N_B the points of the clusters, and v those of the block in A. Then
-        d_A = 0. Otherwise this block would save by moving to B, as
+        from the means, N_A and N_B the points of the clusters, and v the points of the block in A.
+        Then d_A = 0. Otherwise this block would save by moving to B, as
         N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So it moves to B at no cost. If A is
         empty then, one of the other k - 1 clusters has two of the k free blocks. One of these moves
         to A, which never costs more.

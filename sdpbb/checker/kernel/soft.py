@@ -125,7 +125,7 @@ class SoftOverBlocks:
         return SoftOverBlocks(np.maximum(W, 0.0), np.maximum(-W, 0.0))
 
     def shared_by(self, members: Marks) -> Reals:
-        """Return lower bounds (t,) on what clusters (t, m) pay: those of a clustering pay all.
+        """Return lower bounds (t,) on the prices that clusters (t, m) pay; a clustering pays all.
 
         A cluster pays the price of each soft cannot-link inside it, and half the price of each soft
         must-link of which it holds one block.

@@ -212,8 +212,8 @@ class _PlaceSearch:
         above = np.where(wanted, own[rows], 0.0).sum(axis=1) > self._target + bounds.rounding[rows]
         if (above & ~clash & ~broken).any():
             self._greatest = np.inf
-        # The best block of those that clash or break a rule. If limits change profits, the block
-        # with v nearest to 0.
+        # The best block that clashes or breaks a rule. If limits change profits: the block with v
+        # nearest to 0.
         best = np.where(still & wanted & (clashing | ~clash[:, None]), here, -np.inf)
         edge = np.where(
             still & np.not_equal(profits, scope.profits)[rows], -np.abs(values[rows]), -np.inf
@@ -299,7 +299,7 @@ def values_at(scope: Scope, boxes: Nodes, place: Reals) -> tuple[Reals, Reals, R
     """Return v of the blocks of boxes at a place of each, and what limits and sizes change.
 
     They are v_i(y) (s, c), but for rounding; profits (s, c) instead of a; the sum of u R, or minus
-    that of u (t - points), (s,); and what its errors are in proportion to, (s,).
+    the sum of u (t - points), (s,); and what its errors are in proportion to, (s,).
 
     place : (s, d)
     """

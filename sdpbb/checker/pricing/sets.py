@@ -29,9 +29,9 @@ whole, soft pairs and sizes change them, too.
 
 Rounding. With u = 2^-53 and s chosen and open blocks, W v is off by at most (4 s + d + 20) u of
 itself, M_j and v by less. The rest of a value is off by (2 s + 30) u times a sum: |a| + slack of
-these blocks, as no term is larger than that of its block, and u R of the limits. If sets count as a
-whole, the factor is twice that. The sum then includes the prices of soft pairs and all terms of
-sizes. Distances are rounded outwards, and so are l and u.
+these blocks, as no term is larger than the term of its block, and u R of the limits. If sets count
+as a whole, the factor is twice that. The sum then includes the prices of soft pairs and all terms
+of sizes. Distances are rounded outwards, and so are l and u.
 """
 
 from __future__ import annotations

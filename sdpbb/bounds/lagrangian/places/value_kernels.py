@@ -1,8 +1,9 @@
 """Compiled loops over points and places: values of places, and how often points are served.
 
 The value of a place c is V(c) = sum_i w_i max(0, y_i - ||x_i - c||^2): the gain of a cluster with
-mean c at prices y. These loops prove nothing, so many points are in single precision. Points are in
-pieces of near ones. A piece is skipped for places at which no point of it has a positive gain.
+mean c at prices y. These loops prove nothing, so large instances are in single precision. Points
+are in pieces of near points. A piece is skipped for places at which none of its points has a
+positive gain.
 
 Clusters may have limits, `least` to `most`, on an amount q of the blocks (points, or units of
 weight). A place is then filled at some rate t. At any rate, the sum of the gains g is

@@ -161,8 +161,8 @@ class CutSums(NamedTuple):
 
     matrix : (m, m) sum of t_c B_c
     absolute : (m, m) sum of the absolute values of the same terms
-    roundings : (m, m) an entry of `matrix` is off by at most gamma_(roundings + 1) times that of
-        `absolute`
+    roundings : (m, m) an entry of `matrix` is off by at most gamma_(roundings + 1) times the entry
+        of `absolute`
     sides : numbers that add up to at most the sum of t_c b_c
     """
 

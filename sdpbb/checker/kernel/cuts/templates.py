@@ -131,7 +131,7 @@ def least_of_vector(
     total, step = sum(y), 1 if sum(y) >= 0 else -1
     is_proven = not beta or (min(y) >= 0 and (beta > 0 or are_exact))
     if alpha < 0 or not is_proven or abs(total) > _LONGEST:
-        raise Rejected("an integer vector whose factors, or sum, are not those of a valid cut")
+        raise Rejected("an integer vector whose factors or sum do not give a valid cut")
 
     def more(v: int) -> int:
         """Return f(v + step) - f(v)."""
