@@ -28,9 +28,9 @@ def round_to_clustering(
     points = csr_array(members.astype(np.float64))
     for cluster in range(contraction.k):
         gains = x * (points @ left)
-        best = int(np.argmax(gains))
-        if not gains[best] > 0.0:
+        if not gains.max(initial=0.0) > 0.0:
             break
+        best = int(np.argmax(gains))
         labels[members[best] & (labels < 0)] = cluster
         left[members[best]] = 0.0
     for block in np.argsort(-contraction.weights, kind="stable"):
@@ -48,11 +48,10 @@ def split(contraction: Contraction, labels: Labels) -> Labels:
     That never raises the cost, and any subset of a cluster is allowed.
     """
     labels = labels.copy()
-    e, c = contraction.weights, contraction.means
     for new in range(int(labels.max()) + 1, contraction.k):
-        candidates = labels == np.arange(new)[:, None]
-        centre = (candidates @ (e[:, None] * c)) / (candidates @ e)[:, None]
-        gain = e * ((c - centre[labels]) ** 2).sum(axis=1)
+        _, means = _weights_and_means(contraction, labels == np.arange(new)[:, None])
+        distances = ((contraction.means - means[labels]) ** 2).sum(axis=1)
+        gain = contraction.weights * distances
         gain[np.bincount(labels)[labels] == 1] = -1.0
         labels[np.argmax(gain)] = new
     return labels
@@ -66,13 +65,21 @@ def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | Non
     n_clusters = int(labels.max()) + 1
     if n_clusters < contraction.k:
         return n_clusters
-    e, c = contraction.weights, contraction.means
     candidates = labels == np.arange(n_clusters)[:, None]
-    weight = candidates @ e
-    centre = (candidates @ (e[:, None] * c)) / weight[:, None]
-    added = weight / (weight + e[block]) * ((centre - c[block]) ** 2).sum(axis=1)
+    weights, means = _weights_and_means(contraction, candidates)
+    distances = ((means - contraction.means[block]) ** 2).sum(axis=1)
+    added = weights / (weights + contraction.weights[block]) * distances
     candidates[:, block] = True
     for cluster in np.argsort(added, kind="stable"):
         if contraction.allows(np.flatnonzero(candidates[cluster])):
             return int(cluster)
     return None
+
+
+def _weights_and_means(
+    contraction: Contraction, members: Membership
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights (t,) and the means (t, r) of clusters (t, m)."""
+    weights = members @ contraction.weights
+    sums = members @ (contraction.weights[:, None] * contraction.means)
+    return weights, sums / weights[:, None]
