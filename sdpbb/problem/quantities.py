@@ -160,9 +160,10 @@ class UpperLimits:
     ) -> UpperLimits:
         """Return the limits that a set of m blocks without cannot-links (q, 2) may exceed.
 
-        Limits of two-sided quantities are always among them.
+        Limits of two-sided quantities are always among them, and come first: searches count on it.
         """
         limited = [each for each in quantities if each.is_two_sided or each.can_exceed(cannot_link)]
+        limited.sort(key=lambda each: not each.is_two_sided)
         linear, between = np.zeros((len(limited), m)), [np.empty((0, 3), np.intp)]
         for b, quantity in enumerate(limited):
             linear[b] = quantity.linear

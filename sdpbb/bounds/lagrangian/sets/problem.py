@@ -136,10 +136,11 @@ class PricingProblem:
         start, neighbours, _ = _rows(csr_array(adjacency))
         weights, means = contraction.weights[order], contraction.means[order]
         means = means[:, :0] if without_costs else principal_coordinates(means, weights)
-        quantities = sorted(contraction.quantities, key=lambda each: not each.is_two_sided)
-        for row in () if forbidden is None else forbidden:
-            quantities.append(Quantity.at_most(int(row.sum()) - 1, row, contraction.k))
-        upper = UpperLimits.of(quantities, m, contraction.cannot_link)
+        upper, rows = contraction.upper_limits, () if forbidden is None else forbidden
+        learned = [Quantity.at_most(int(row.sum()) - 1, row, contraction.k) for row in rows]
+        if learned:
+            both = (*contraction.quantities, *learned)
+            upper = UpperLimits.of(both, m, contraction.cannot_link)
         linear, limits, pairs = upper.linear[:, order], upper.most, upper.pairs
         pairs = pairs[:, order][:, :, order]
         dimension = effective_dimension(means, weights)
