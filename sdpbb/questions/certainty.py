@@ -280,8 +280,7 @@ def certainty(
     def report() -> CertaintyReport:
         result = study.solve(instance, observer, start)
         if result.partition is None:
-            about: Any = {"instance": instance, "result": result, "within": within}
-            return CertaintyReport(**about, **study.ended())
+            return CertaintyReport(instance=instance, result=result, within=within, **study.ended())
         return _Certainty(instance, parameters, result, within, on_point).report(study)
 
     return study.conduct(interrupt, report)

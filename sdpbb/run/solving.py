@@ -186,11 +186,12 @@ class Run:
                 return
             labels, source = contraction.lift(found), "colouring"
         # The clustering may violate constraints on clusters.
-        is_feasible = contraction.keeps(labels[contraction.representatives])
-        cost = Partition(labels).cost(state.instance)
+        cost = None
+        if contraction.keeps(labels[contraction.representatives]):
+            cost = Partition(labels).cost(state.instance)
         root = Node(block_of=contraction.block_of, known_labels=labels)
         state.tree = Tree(root, Tolerances(state.parameters.gap))
-        if is_feasible:
+        if cost is not None:
             state.tree.offer(labels, cost, source)
 
     def _raise_bound(

@@ -26,7 +26,7 @@ def digests(instance):
 
 
 def changes(instance, random):
-    """Arguments that each say a little less, more or otherwise than those of the instance."""
+    """Arguments that each say a little less, more or otherwise than the instance."""
     yield {"points": np.nextafter(instance.points, np.inf)}
     for name in ("must_link", "cannot_link"):
         yield {name: getattr(instance, name)[1:]}

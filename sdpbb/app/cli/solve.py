@@ -145,8 +145,8 @@ def _report(
 
     def write(event: Event) -> None:
         """Write the other files before the certificate, which may take long or fail."""
+        nonlocal has_failed
         if isinstance(event, Finished):
-            nonlocal has_failed
             result = event.result
             labels = None if result.partition is None else result.partition.labels
             labelling = outputs.labelling(labels, result.origin)

@@ -228,7 +228,7 @@ class Blocks:
     def _with_forced_merges(self) -> Blocks:
         """Return the blocks after the merges that follow for k = 1 and k = 2.
 
-        It is this object itself if there are none.
+        Without any, it is this object itself.
         """
         if self.k == 1:
             return self._merge(np.zeros(self.m, np.intp))

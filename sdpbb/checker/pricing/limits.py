@@ -98,7 +98,7 @@ class WholeSets:
 
     @classmethod
     def of(cls, tied: Reals, rules: Rules) -> WholeSets | None:
-        """Return them; None if there are none: parts of sets are sets, and (in) is right."""
+        """Return them; None: nothing to count, as parts of sets are sets, and (in) is right."""
         measures = tuple(measures_of_whole(rules))
         return cls(tied, measures) if measures or tied.any() else None
 

@@ -154,7 +154,7 @@ def _line(error: BaseException) -> str:
 def workers_beyond(
     executor: Executor | None, dask: str | None, mpi: bool, warm_up: Callable[[], None]
 ) -> Iterator[GivenExecutor | None]:
-    """Context manager: workers other than processes of this machine; None: there are none.
+    """Context manager: workers other than processes of this machine; None: no such workers.
 
     It connects at once, so that a wrong address is reported before the work begins.
 
